@@ -1,0 +1,1 @@
+"""Persistent memory for AI agents that its owners can prove."""

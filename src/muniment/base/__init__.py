@@ -1,0 +1,1 @@
+"""Floor 0: words that every other floor uses. No I/O."""

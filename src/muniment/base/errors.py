@@ -1,0 +1,225 @@
+"""One tree of errors; every class is raised somewhere, and every message says the next step.
+
+```
+MunimentError
+├── InputError            the caller's words are at fault        (exit 2)
+│   ├── LimitExceeded         a cap of `Limits` is passed
+│   ├── InvalidInput          a value that has no meaning here
+│   └── Ambiguous             a name or id that fits several things
+├── NotFound              nothing here by that name              (exit 3)
+│   ├── UnknownAgent  ├── UnknownBank  └── UnknownRecord
+├── Denied                authority says no                      (exit 4)
+│   ├── NotPermitted          the key lacks the level
+│   ├── ReadOnlyBank          control acts of a newer version: read only here
+│   ├── BankFrozen            no admin is left
+│   ├── ControlIncomplete     part of the control past is not here
+│   ├── WaitingForKey         no epoch to seal under is open to this key
+│   └── KeyUsedElsewhere      another installation signs with this key
+├── Refused               bytes that are wrong in themselves     (exit 5)
+│   ├── RefusedEntry          `.reason` names the rule
+│   ├── RefusedBody           a body that does not match or open
+│   └── RefusedKey            a malformed or small-order key
+├── StorageError          the disk or a file                     (exit 6)
+│   ├── StoreBusy             a lock was not free in time
+│   ├── StoreFull             no space is left
+│   ├── StoreReadOnly         the folder or file can't be written
+│   ├── StoreCorrupt          pages or rows contradict each other
+│   ├── ForeignFile           not a file of muniment
+│   └── FutureFormat          written by a newer version
+├── KeyringError          custody of private keys                (exit 7)
+│   ├── KeyringLocked         a passphrase is needed
+│   ├── WrongPassphrase       it does not open the keyring
+│   └── UnknownKey            the private key is not in custody here
+├── ImportFailed          a file to import has a fatal line      (exit 8)
+└── MissingExtra          an optional part is not installed      (exit 9)
+```
+"""
+
+from __future__ import annotations
+
+
+class MunimentError(Exception):
+    """Root of all errors that muniment raises on purpose.
+
+    Attributes:
+        message: What went wrong, with the value at fault.
+        next_step: What to do about it; may be empty where nothing can be done.
+    """
+
+    exit_code = 1
+
+    def __init__(self, message: str, next_step: str = "") -> None:
+        super().__init__(message if not next_step else f"{message}\n{next_step}")
+        self.message = message
+        self.next_step = next_step
+
+    @property
+    def name(self) -> str:
+        """The class name, stable over versions: what `--json` prints as `error`."""
+        return type(self).__name__
+
+
+class InputError(MunimentError):
+    """The caller's words are at fault."""
+
+    exit_code = 2
+
+
+class LimitExceeded(InputError):
+    """A value passes a cap of `Limits`; the message names the limit, its value and the value given."""
+
+    def __init__(self, limit: str, allowed: int, given: int, next_step: str = "") -> None:
+        super().__init__(f"{limit} is {given}, the limit is {allowed}", next_step)
+        self.limit, self.allowed, self.given = limit, allowed, given
+
+
+class InvalidInput(InputError):
+    """A value that has no meaning here."""
+
+
+class Ambiguous(InputError):
+    """A name or an id fits several things; the message lists them."""
+
+    def __init__(self, message: str, choices: list[str], next_step: str = "") -> None:
+        super().__init__(message + ": " + ", ".join(choices), next_step)
+        self.choices = choices
+
+
+class NotFound(MunimentError):
+    """Nothing here goes by that name."""
+
+    exit_code = 3
+
+
+class UnknownAgent(NotFound):
+    """No agent of this peer goes by that name."""
+
+
+class UnknownBank(NotFound):
+    """No bank that the caller may open goes by that name."""
+
+
+class UnknownRecord(NotFound):
+    """No record of the bank goes by that id."""
+
+
+class Denied(MunimentError):
+    """Authority says no."""
+
+    exit_code = 4
+
+
+class NotPermitted(Denied):
+    """The key lacks the level that the act needs."""
+
+
+class ReadOnlyBank(Denied):
+    """The bank holds control acts of a newer version; it can be read here, not written."""
+
+
+class BankFrozen(Denied):
+    """The bank has no admin left: nothing can be granted or revoked."""
+
+
+class ControlIncomplete(Denied):
+    """Part of the control past is not here: no control act is written on a guess."""
+
+
+class WaitingForKey(Denied):
+    """No standing epoch that this key can seal under is sealed to exactly the readers of now."""
+
+
+class KeyUsedElsewhere(Denied):
+    """An entry by an own key is not in the chain that this installation signed."""
+
+
+class Refused(MunimentError):
+    """Bytes that are wrong in themselves, whoever sent them."""
+
+    exit_code = 5
+
+
+class RefusedEntry(Refused):
+    """An entry that breaks a rule visible in its own bytes.
+
+    Attributes:
+        reason: The rule's short name, one of `muniment.ledger.entry.REASONS`.
+    """
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(f"entry refused: {reason}" + (f" ({detail})" if detail else ""))
+        self.reason = reason
+
+
+class RefusedBody(Refused):
+    """A body that does not match its hash, does not open, or is not of the kind its header says."""
+
+
+class RefusedKey(Refused):
+    """A key that is malformed or of small order, or a DID that does not hold one."""
+
+
+class StorageError(MunimentError):
+    """The disk, a folder or a file is at fault."""
+
+    exit_code = 6
+
+
+class StoreBusy(StorageError):
+    """A lock was not free within the configured time."""
+
+
+class StoreFull(StorageError):
+    """No space is left on the device; nothing of the write was kept."""
+
+
+class StoreReadOnly(StorageError):
+    """The folder or file can't be written by this user."""
+
+
+class StoreCorrupt(StorageError):
+    """Pages or rows contradict each other or their checksums."""
+
+
+class ForeignFile(StorageError):
+    """The file is not one of muniment's; it is left as it is."""
+
+
+class FutureFormat(StorageError):
+    """The file was written by a newer version; it is left as it is."""
+
+
+class KeyringError(MunimentError):
+    """Custody of private keys."""
+
+    exit_code = 7
+
+
+class KeyringLocked(KeyringError):
+    """The keyring is sealed and no passphrase was given."""
+
+
+class WrongPassphrase(KeyringError):
+    """The passphrase does not open the keyring."""
+
+
+class UnknownKey(KeyringError):
+    """The private key of that public key is not in custody here."""
+
+
+class ImportFailed(MunimentError):
+    """A file to import holds a line that can't be taken, and lines that fail were to be fatal."""
+
+    exit_code = 8
+
+
+class MissingExtra(MunimentError):
+    """An optional part is not installed; the message names the extra."""
+
+    exit_code = 9
+
+    def __init__(self, extra: str, what_for: str) -> None:
+        super().__init__(
+            f"{what_for} needs the extra `{extra}`", f"Install it with: pip install 'muniment[{extra}]'"
+        )
+        self.extra = extra

@@ -1,0 +1,1 @@
+"""Floor 6: everything that can be asked for, defined once."""

@@ -1,0 +1,1 @@
+"""Floor 1: who signs. Keys, DIDs and sealing. No I/O."""

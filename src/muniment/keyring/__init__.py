@@ -1,0 +1,1 @@
+"""Floor 3: custody of private keys. They sign and unseal inside and never leave."""

@@ -1,0 +1,1 @@
+"""Floor 2: what is signed. Entries, acts, authority and records. No I/O."""

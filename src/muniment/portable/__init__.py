@@ -1,0 +1,1 @@
+"""Floor 4: files in and out, one module per format."""

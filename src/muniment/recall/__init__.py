@@ -1,0 +1,1 @@
+"""Floor 4: ranking records by words."""

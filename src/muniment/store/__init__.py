@@ -1,0 +1,1 @@
+"""Floor 3: where entries and what is derived from them are kept."""

@@ -1,0 +1,1 @@
+"""Public helpers for tests: clocks, strategies and conformance suites."""
