@@ -16,6 +16,7 @@ MunimentError
 │   ├── WaitingForKey         no epoch to seal under is open to this key
 │   └── KeyUsedElsewhere      another installation signs with this key
 ├── Refused               bytes that are wrong in themselves     (exit 5)
+│   ├── Malformed             not canonical DAG-CBOR
 │   ├── RefusedEntry          `.reason` names the rule
 │   ├── RefusedBody           a body that does not match or open
 │   └── RefusedKey            a malformed or small-order key
@@ -137,6 +138,10 @@ class Refused(MunimentError):
     """Bytes that are wrong in themselves, whoever sent them."""
 
     exit_code = 5
+
+
+class Malformed(Refused):
+    """Bytes that are not canonical DAG-CBOR, or a value that has no such form."""
 
 
 class RefusedEntry(Refused):

@@ -1,0 +1,40 @@
+"""Time as entries carry it: a hybrid logical clock in one integer, milliseconds << 16 | counter (design section 3)."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from muniment.base.limits import LIMITS
+
+COUNTER_BITS = 16
+
+
+class Clock(Protocol):
+    """Where the time of day comes from; the only place that a test has to replace."""
+
+    def now_ms(self) -> int:
+        """Unix time in milliseconds."""
+        ...
+
+
+def at_of(ms: int) -> int:
+    """The first clock value of a millisecond."""
+    return ms << COUNTER_BITS
+
+
+def ms_of(at: int) -> int:
+    """The millisecond of a clock value."""
+    return at >> COUNTER_BITS
+
+
+def tick(last: int, now_ms: int) -> int:
+    """The value for a new entry: later than `last`, and not before the time of day."""
+    return max(last + 1, at_of(now_ms))
+
+
+def observe(last: int, foreign: int, now_ms: int) -> int:
+    """What the own clock becomes on seeing a foreign value.
+
+    It is taken over up to local time plus `Limits.clock_ahead_ms`, so no peer can carry the clock away.
+    """
+    return max(last, min(foreign, at_of(now_ms + LIMITS.clock_ahead_ms)))
