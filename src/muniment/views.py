@@ -1,0 +1,252 @@
+"""What callers get to see: records, hits and their JSON forms (design sections 5 and 7). Plain values, no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One version of a memory, open.
+
+    Attributes:
+        id: UUIDv7, as text; with `author` it names the record.
+        bank: Id of its bank, as text.
+        version: `<entry id>/<act index>`: the version that acts can name.
+        type: `note`, `skill`, `bullet` or `message`.
+        kind: `granted` (by another), `recalled` (a hit kept again) or `self_noted`.
+        source: Who wrote it, derived: `self`, `controller`, `peer` or `tool`.
+        author: DID of the key that signed it; `author_name` what this peer calls that key, if anything.
+        authors: DIDs of all keys that wrote the same words under the same key.
+        created_at_ms: When it was said; `written_at_ms` when it was signed. Unix milliseconds.
+        state: `live`, `superseded`, `forgotten`, `erased` or `void`.
+        supersedes: The versions that it took the place of.
+        conflict: Another live version of the same key says something else.
+        clock_ahead: Signed by a clock that runs ahead; recall hides it until its time.
+    """
+
+    id: str
+    bank: str
+    version: str
+    key: str | None
+    title: str | None
+    text: str
+    tags: tuple[str, ...]
+    metadata: Mapping[str, Any]
+    type: str
+    kind: str
+    source: str
+    author: str
+    author_name: str | None
+    authors: tuple[str, ...]
+    session: str | None
+    created_at_ms: int
+    written_at_ms: int
+    valid_from: int | None
+    valid_until: int | None
+    source_ref: str | None
+    state: str
+    supersedes: tuple[str, ...] = ()
+    conflict: bool = False
+    clock_ahead: bool = False
+    tool: bool = False
+    recalled: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """The record as `--json` prints it."""
+        return {name: _plain(getattr(self, name)) for name in _RECORD_FIELDS}
+
+
+_RECORD_FIELDS = (
+    "id", "bank", "version", "key", "title", "text", "tags", "metadata", "type", "kind", "source", "author",
+    "author_name", "authors", "session", "created_at_ms", "written_at_ms", "valid_from", "valid_until",
+    "source_ref", "state", "supersedes", "conflict", "clock_ahead",
+)  # fmt: skip
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return list(value)
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What `remember` did: the record's id and version, and whether anything new was written."""
+
+    id: str
+    version: str
+    created: bool
+    bank: str
+    superseded: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The result as `--json` prints it."""
+        return {
+            "id": self.id, "version": self.version, "created": self.created, "bank": self.bank,
+            "superseded": list(self.superseded),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One query term in one record: where the score comes from.
+
+    Attributes:
+        term: The term after analysis; `field` says `stem`, `exact` (the word as written) or `character`.
+        tf: How often the record holds it; `df` how many live records do; `idf` their BM25 weight.
+        score: What it adds to the record's own BM25.
+    """
+
+    term: str
+    field: str
+    tf: int
+    df: int
+    idf: float
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One row of an answer.
+
+    Attributes:
+        record: The memory.
+        score: 0..1, the share of the best score that any record could reach for this query; 1.0 for `recent`.
+        signals: Raw scores by name: `words`, `window`, `session`, `text`; and `rank`.
+        snippet: Part of the text around the words that matched.
+        highlights: (start, end) character offsets into `snippet`.
+        terms: Where the score comes from, term by term.
+        conflict: Another live version of the same key says something else.
+        archived: The text lies in a blob.
+    """
+
+    record: Record
+    score: float
+    signals: Mapping[str, float]
+    snippet: str
+    highlights: tuple[tuple[int, int], ...] = ()
+    terms: tuple[Term, ...] = ()
+    conflict: bool = False
+    archived: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """The hit as `--json` prints it."""
+        return {
+            "record": self.record.to_json(),
+            "score": round(self.score, 6),
+            "signals": {name: round(value, 6) for name, value in self.signals.items()},
+            "snippet": self.snippet,
+            "highlights": [list(span) for span in self.highlights],
+            "conflict": self.conflict,
+            "archived": self.archived,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Why a record is, or is not, an answer to a query.
+
+    `rank` counts from 1 among all records that pass the filters, None where it matches nothing; `missed` are
+    the query's terms that it does not hold; `reason` says in words what follows.
+    """
+
+    query: str
+    hit: Hit | None
+    rank: int | None
+    query_terms: tuple[str, ...]
+    missed: tuple[str, ...]
+    reason: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The explanation as `--json` prints it."""
+        terms = [] if self.hit is None else [
+            {"term": t.term, "field": t.field, "tf": t.tf, "df": t.df, "idf": round(t.idf, 6), "score": round(t.score, 6)}
+            for t in self.hit.terms
+        ]  # fmt: skip
+        return {
+            "query": self.query, "rank": self.rank, "hit": None if self.hit is None else self.hit.to_json(),
+            "query_terms": list(self.query_terms), "missed": list(self.missed), "terms": terms, "reason": self.reason,
+        }  # fmt: skip
+
+
+class Hits(list[Hit]):
+    """A list of hits that also says how they were found.
+
+    Attributes:
+        mode: `text` or `recent`: what was done, which is not always what was asked.
+        degraded: Why less was done than asked for, or None.
+    """
+
+    def __init__(self, hits: list[Hit], mode: str, degraded: str | None = None) -> None:
+        super().__init__(hits)
+        self.mode = mode
+        self.degraded = degraded
+
+    def to_json(self) -> dict[str, Any]:
+        """The answer as `--json` prints it."""
+        return {"hits": [hit.to_json() for hit in self], "mode": self.mode, "degraded": self.degraded}
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Counts of a bank, and where it lies."""
+
+    bank: str
+    agent: str | None
+    records: int
+    versions: Mapping[str, int]
+    entries: int
+    sessions: int
+    authors: int
+    first_ms: int | None
+    last_ms: int | None
+    file_bytes: int
+    index: Mapping[str, int] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """The counts as `--json` prints them."""
+        return {
+            "bank": self.bank, "agent": self.agent, "records": self.records, "versions": dict(self.versions),
+            "entries": self.entries, "sessions": self.sessions, "authors": self.authors, "first_ms": self.first_ms,
+            "last_ms": self.last_ms, "file_bytes": self.file_bytes, "index": dict(self.index),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What an import did: messages read, records written, already there, and the places that could not be taken."""
+
+    read: int
+    created: int
+    unchanged: int
+    bad: tuple[tuple[str, str], ...] = ()
+    bad_count: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as `--json` prints it."""
+        return {
+            "read": self.read, "created": self.created, "unchanged": self.unchanged, "skipped": self.bad_count,
+            "bad": [{"place": place, "reason": reason} for place, reason in self.bad],
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class AgentInfo:
+    """An agent of this peer: its name, keys and bank."""
+
+    name: str
+    did: str
+    controller: str
+    bank: str
+    created_at_ms: int
+    records: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The agent as `--json` prints it."""
+        return {
+            "name": self.name, "did": self.did, "controller": self.controller, "bank": self.bank,
+            "created_at_ms": self.created_at_ms, "records": self.records,
+        }  # fmt: skip
