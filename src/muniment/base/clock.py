@@ -1,4 +1,4 @@
-"""Time as entries carry it: a hybrid logical clock in one integer, milliseconds << 16 | counter (design section 3)."""
+"""Time as entries carry it: a hybrid logical clock, milliseconds << 16 | counter (design section 3)."""
 
 from __future__ import annotations
 

@@ -102,5 +102,7 @@ def parse_record(text: str) -> RecordId:
     try:
         value = uuid.UUID(text)
     except ValueError:
-        raise InvalidInput(f"not a record id: {text[:80]!r}", "Record ids are UUIDs, as `muniment list` prints them.") from None
+        raise InvalidInput(
+            f"not a record id: {text[:80]!r}", "Record ids are UUIDs, as `muniment list` prints them."
+        ) from None
     return RecordId(value.bytes)

@@ -1,4 +1,4 @@
-"""Every cap in one frozen dataclass; sizes are checked before anything is parsed (design sections 3, 4, 7)."""
+"""Every cap in one frozen dataclass; sizes are checked before anything is parsed (design section 3)."""
 
 from __future__ import annotations
 

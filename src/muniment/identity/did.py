@@ -39,7 +39,9 @@ def parse_did(text: str) -> bytes:
     number = 0
     for char in digits:
         if char not in _DIGITS:
-            raise RefusedKey(f"not base58: {text[:80]!r}", "Copy the DID again; 0, O, I and l never occur in it.")
+            raise RefusedKey(
+                f"not base58: {text[:80]!r}", "Copy the DID again; 0, O, I and l never occur in it."
+            )
         number = number * 58 + _DIGITS[char]
     raw = number.to_bytes((number.bit_length() + 7) // 8, "big")
     if len(raw) != 34 or not raw.startswith(_CODEC) or to_did(raw[2:]) != did:

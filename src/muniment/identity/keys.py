@@ -90,7 +90,7 @@ def unseal(key: bytes, sealed: bytes, associated: bytes) -> bytes:
 
 
 def box(public: bytes, message: bytes, ephemeral_seed: bytes) -> bytes:
-    """A sealed box for an Ed25519 key, as `crypto_box_seal` makes it, from a given ephemeral seed (32 bytes)."""
+    """A sealed box for an Ed25519 key, as `crypto_box_seal` makes it, from an ephemeral seed (32 bytes)."""
     recipient = sodium.crypto_sign_ed25519_pk_to_curve25519(public)
     ephemeral_public, ephemeral_secret = sodium.crypto_box_seed_keypair(ephemeral_seed)
     nonce = hashlib.blake2b(ephemeral_public + recipient, digest_size=NONCE_BYTES).digest()

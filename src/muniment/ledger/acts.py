@@ -57,7 +57,7 @@ class Remember:
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """A unit vector, little-endian float16, of a version; `act` points into the same entry instead of `version`."""
+    """A unit vector, little-endian float16, of `version`, or of the act with index `act` in the same entry."""
 
     code: ClassVar[int] = VECTOR
     model: str
@@ -212,7 +212,9 @@ def _check_json(value: Any) -> None:
         for item in value:
             _check_json(item)
     elif value is not None and not isinstance(value, str | int | float | bool):
-        raise InvalidInput(f"metadata holds a {type(value).__name__}", "Use JSON values: text, numbers, lists, objects.")
+        raise InvalidInput(
+            f"metadata holds a {type(value).__name__}", "Use JSON values: text, numbers, lists, objects."
+        )
 
 
 def _check_chars(value: str | None, limit: str) -> None:
@@ -464,9 +466,12 @@ def content_digest(act: Remember) -> bytes:
     return hashlib.sha256(codec.encode([*same, meta, act.type])).digest()[:16]
 
 
-def write_digest(act: Remember, author: bytes, *, with_time: bool) -> bytes:
-    """16 bytes that are equal for two writes of the same thing by the same author (design section 5)."""
-    rest = [author, _optional(act.session), _optional(act.ref), act.created if with_time else None]
+def write_digest(act: Remember, author: bytes) -> bytes:
+    """16 bytes that are equal for two writes of the same thing by the same author (design section 5).
+
+    The time is compared apart, and only where the writer gave one.
+    """
+    rest = [author, _optional(act.session), _optional(act.ref)]
     return hashlib.sha256(codec.encode([content_digest(act), *rest])).digest()[:16]
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from muniment.base import codec
@@ -53,7 +54,7 @@ class ActRef:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The signed part of an entry. `bank` is None in the founding entry alone, `epoch` where there are no bodies."""
+    """The signed part of an entry. Only the founding entry has no `bank`; without bodies there is no `epoch`."""
 
     bank: BankId | None
     by: bytes
@@ -127,7 +128,7 @@ def verify(envelope: bytes, bank: BankId | None) -> Entry:
     header = parse_header(signed)
     entry_id = cid_of(envelope)
     if header.bank is None:
-        if bank is not None and entry_id != bank:
+        if bank is not None and bytes(entry_id) != bytes(bank):
             raise RefusedEntry("second founding entry")
     elif header.bank != bank:
         raise RefusedEntry("wrong bank")
@@ -218,7 +219,7 @@ def _read(fields: dict[str, Any]) -> Header:
 def _parents(value: Any, what: str) -> tuple[EntryId, ...]:
     if not isinstance(value, list) or len(value) > LIMITS.parents or not all(map(is_cid, value)):
         raise ShapeError(f"{what} is not a list of at most {LIMITS.parents} ids")
-    if any(a >= b for a, b in zip(value, value[1:], strict=False)):
+    if any(a >= b for a, b in pairwise(value)):
         raise ShapeError(f"{what} is not sorted and unique")
     return tuple(EntryId(item) for item in value)
 
@@ -236,7 +237,11 @@ def _acts(fields: dict[str, Any]) -> tuple[ActRef, ...]:
         kind, digest, length = item["k"], item["h"], item["n"]
         if type(kind) is not int or not 1 <= kind <= 1 << 16 or type(length) is not int:
             raise ShapeError("an act's kind or length")
-        if not isinstance(digest, bytes) or len(digest) != 32 or not _MIN_SEALED <= length <= LIMITS.body_bytes:
+        if (
+            not isinstance(digest, bytes)
+            or len(digest) != 32
+            or not _MIN_SEALED <= length <= LIMITS.body_bytes
+        ):
             raise ShapeError("an act's hash or length")
         refs.append(ActRef(kind, digest, length))
     if sum(ref.length for ref in refs) > LIMITS.entry_bytes:
@@ -268,7 +273,7 @@ def _keys_of(acts: Sequence[Control]) -> set[bytes]:
 
 
 def padded_length(length: int) -> int:
-    """Bytes that a body of `length` is padded to: steps of 256, and of an eighth of its size from 2 KiB on."""
+    """Bytes that `length` is padded to: steps of 256, and of an eighth of the size from 2 KiB on."""
     step = max(256, 1 << max(0, length.bit_length() - 4))
     return -(-length // step) * step
 

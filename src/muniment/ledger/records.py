@@ -1,0 +1,125 @@
+"""From acts to records: which versions of a memory are live (design section 5).
+
+Pure: the outcome is a function of the set of versions and of the acts that name them, whatever order they
+arrived in. A *group* is all versions of one record: those of one record key, or, without a key, those of
+one author under one id.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from muniment.base.ids import VersionId
+from muniment.ledger.acts import words
+
+
+class Trust(IntEnum):
+    """How much a version's origin weighs: a lower one never hides a higher one."""
+
+    TOOL = 0
+    PEER = 1
+    OWN = 2  # the bank's agent and its controller
+
+
+class Outcome(IntEnum):
+    """What becomes of a version; the order is that of precedence, the last that applies."""
+
+    LIVE = 0
+    SUPERSEDED = 1
+    FORGOTTEN = 2
+    ERASED = 3
+    VOID = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """What deciding needs of one version. `over` are the versions that it says it supersedes."""
+
+    id: VersionId
+    at: int
+    trust: Trust
+    content: bytes
+    counts: bool = True
+    over: frozenset[VersionId] = frozenset()
+
+
+def group_of_key(key: str) -> bytes:
+    """16 bytes that name a record key within its bank."""
+    value = words(key)
+    raw = value if isinstance(value, bytes) else value.encode()
+    return hashlib.sha256(b"key\0" + raw).digest()[:16]
+
+
+def trust_of(author: bytes, *, tool: bool, own: frozenset[bytes] | None) -> Trust:
+    """The trust of a version: `own` holds the agent's and controller's keys, None in a shared bank."""
+    if tool:
+        return Trust.TOOL
+    return Trust.OWN if own is None or author in own else Trust.PEER
+
+
+def resolve(
+    group: Sequence[Version], forgets: Mapping[VersionId, Sequence[int]], erased: Iterable[VersionId] = ()
+) -> dict[VersionId, tuple[Outcome, int | None]]:
+    """Decide all versions of one group.
+
+    Superseding goes through void versions: what a void version named stays named by whoever names that one.
+
+    Args:
+        group: All versions of the group, void ones too.
+        forgets: For each version the clocks of the forget acts that hide it and are not undone.
+        erased: Versions with a standing erase.
+
+    Returns:
+        For each version its outcome, and the clock at which it stopped being live (None: it is live).
+    """
+    by_id = {version.id: version for version in group}
+    ended: dict[VersionId, int] = {}
+    for version in group:
+        if not version.counts:
+            continue
+        for reached in _reach(version, by_id):
+            if reached.trust <= version.trust:
+                ended[reached.id] = min(ended.get(reached.id, version.at), version.at)
+    gone = frozenset(erased)
+    result: dict[VersionId, tuple[Outcome, int | None]] = {}
+    for version in group:
+        outcome, end = Outcome.LIVE, ended.get(version.id)
+        if end is not None:
+            outcome = Outcome.SUPERSEDED
+        if hidden := forgets.get(version.id):
+            outcome, end = Outcome.FORGOTTEN, min([*hidden, *([end] if end is not None else [])])
+        if version.id in gone:
+            outcome = Outcome.ERASED
+        if not version.counts:
+            outcome = Outcome.VOID
+        result[version.id] = (outcome, end)
+    return result
+
+
+def _reach(version: Version, by_id: Mapping[VersionId, Version]) -> list[Version]:
+    """All versions of the group that `version` names, directly or through others."""
+    seen: set[VersionId] = set()
+    reached: list[Version] = []
+    stack = list(version.over)
+    while stack:
+        name = stack.pop()
+        other = by_id.get(name)
+        if other is None or name in seen or name == version.id:
+            continue
+        seen.add(name)
+        reached.append(other)
+        stack.extend(other.over)
+    return reached
+
+
+def newest(versions: Sequence[Version]) -> Version:
+    """The version that is shown where several are live: highest trust, then clock, then id."""
+    return max(versions, key=lambda v: (v.trust, v.at, v.id))
+
+
+def in_conflict(live: Sequence[Version]) -> bool:
+    """Whether live versions of one group differ; equal ones are one record with several authors."""
+    return len({version.content for version in live}) > 1
