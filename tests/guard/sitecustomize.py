@@ -1,0 +1,5 @@
+"""Python runs this before anything else when this folder is on its path."""
+
+import network_guard
+
+network_guard.install()
