@@ -61,6 +61,7 @@ class EntryRow:
     readable: bool
     prev: tuple[EntryId, ...]
     envelope: bytes
+    epoch: tuple[EntryId, int] | None = None  # what seals its bodies, so that opening one parses no header
 
 
 @dataclass(frozen=True, slots=True)
