@@ -2,12 +2,14 @@
 
 import ast
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from muniment.base import errors
 from muniment.base.errors import MunimentError
+from muniment.base.limits import LIMITS
 
 TOP = Path(__file__).parents[1]
 ROOT = TOP / "src" / "muniment"
@@ -75,3 +77,10 @@ def test_a_message_ends_with_the_next_step() -> None:
     error = MunimentError("it broke", "Mend it.")
     assert str(error) == "it broke\nMend it."
     assert (error.message, error.next_step, error.name) == ("it broke", "Mend it.", "MunimentError")
+
+
+def test_every_limit_is_documented_with_its_value() -> None:
+    """The table of limits in the document is the one in the code."""
+    rows = re.findall(r"^\| .+ \| ([\d,]+)[^|]* \| `(\w+)` \|$", DOCUMENT.read_text("utf-8"), re.MULTILINE)
+    documented = {name: int(value.replace(",", "")) for value, name in rows}
+    assert {field.name: getattr(LIMITS, field.name) for field in fields(LIMITS)} == documented
