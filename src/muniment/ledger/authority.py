@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 from muniment.base.ids import BankId, EntryId, VersionId
 from muniment.base.limits import LIMITS
-from muniment.ledger.control import EpochId, Grant, Revoke
+from muniment.ledger.control import Epoch, EpochId, Grant, Revoke
 from muniment.ledger.entry import Entry
 from muniment.ledger.epochs import EpochInfo, Erasure, Facts, InviteInfo
 from muniment.ledger.leases import Lease, Leases
-from muniment.ledger.levels import ADMIN, READ, WRITE, Level
+from muniment.ledger.levels import READ, WRITE, Level
 from muniment.ledger.past import COUNTS, NOT_CONTROL, PAST_MISSING, Chain, Cuts, Past, Ruling, Verdict
 from muniment.ledger.permits import Permits
 
@@ -76,6 +76,7 @@ class Authority(Permits):
         if older is not None:
             self._cuts.adopt(older._cuts)
         self._rulings: dict[tuple[bytes, tuple[EntryId, ...]], Ruling | int] = {}
+        self._gaps: frozenset[EntryId] = frozenset()
 
     @classmethod
     def resolve(cls, bank: BankId, control: Mapping[EntryId, Entry], chain: Chain) -> Authority:
@@ -92,12 +93,16 @@ class Authority(Permits):
         """The authority over the set with these entries too: what `resolve` gives for it.
 
         Call it for every entry stored, control or data: a data entry costs a look-up, unless a cut's
-        path had missed it.
+        path had missed it. Without entries it looks whether the chain has such entries by now.
         """
         control = {e.id: e for e in entries if e.is_control and e.id not in self._control}
-        gaps = self._cuts.gaps if self._resolved else set()
-        extra = {e.id: e for e in entries if not e.is_control and e.id in gaps}
-        if not control and not extra:
+        data = [e for e in entries if not e.is_control]
+        extra: dict[EntryId, Entry] = {}
+        if data:
+            gaps = self.gaps
+            extra = {e.id: e for e in data if e.id in gaps}
+        filled = not entries and any(self._cuts.prev(gap) is not None for gap in self.gaps)
+        if not control and not extra and not filled:
             return self
         return Authority(self.bank, self._control | control, self._chain, self._extra | extra, self)
 
@@ -111,11 +116,16 @@ class Authority(Permits):
 
     @cached_property
     def _facts(self) -> Facts:
-        return Facts(self._leases)
+        facts = Facts(self._leases)
+        self._gaps = frozenset(
+            self._cuts.gaps
+        )  # as it was when the acts were judged: later walks may find more
+        return facts
 
     @property
-    def _resolved(self) -> bool:
-        return "_leases" in self.__dict__
+    def gaps(self) -> frozenset[EntryId]:
+        """Ids on the way to a cut's tips that were not here when the control acts were judged."""
+        return self._gaps if self._facts else frozenset()
 
     # -- verdicts -------------------------------------------------------------------------------------
 
@@ -221,7 +231,7 @@ class Authority(Permits):
         """The leases of a key that no revocation hits, expired ones included, strongest first."""
         return self._leases.open(key)
 
-    @property
+    @cached_property
     def keys(self) -> frozenset[bytes]:
         """Every key that holds or held a standing lease."""
         return frozenset(
@@ -242,8 +252,16 @@ class Authority(Permits):
 
     def readers(self, now_ms: int) -> frozenset[bytes]:
         """Keys that may read now: who has to get the epoch key."""
-        levels = ((key, self.level(key, now_ms)) for key in self.keys)
-        return frozenset(key for key, level in levels if level is not None and level.allows(READ))
+        lasting, expiring = self._readers
+        now = {lease.key for lease in expiring if lease.until is not None and now_ms < lease.until}
+        return lasting | now if now else lasting
+
+    @cached_property
+    def _readers(self) -> tuple[frozenset[bytes], list[Lease]]:
+        open_ = [lease for key in self.keys for lease in self._leases.open(key) if lease.level.allows(READ)]
+        return frozenset(lease.key for lease in open_ if lease.until is None), [
+            e for e in open_ if e.until is not None
+        ]
 
     def expired(self, now_ms: int) -> frozenset[bytes]:
         """Keys with an expired lease that no revocation hits yet: an admin's peer cuts them."""
@@ -326,15 +344,31 @@ class Authority(Permits):
     @property
     def epoch_heads(self) -> tuple[EpochId, ...]:
         """Epochs that no other standing epoch opens: those whose keys a new one has to carry."""
-        return self._facts.epoch_heads()
+        return self._facts.epoch_heads
 
     def current_epoch(self, now_ms: int) -> EpochId | None:
         """The epoch to seal under: held by all readers of now and by nobody else; None if one must be started."""
         return self._facts.current_epoch(self.readers(now_ms))
 
-    def boxes_for(self, key: bytes) -> list[tuple[EpochId, bytes]]:
-        """The sealed boxes of epoch keys made for a key, newest epoch first."""
-        return self._facts.boxes_for(key)
+    def boxes_for(self, key: bytes, epoch: EpochId | None = None) -> list[tuple[EpochId, bytes]]:
+        """The sealed boxes of epoch keys made for a key: of standing epochs and shares, newest epoch first.
+
+        With `epoch` also the box of that one though it does not stand: what was sealed under an epoch
+        before its author was cut has to stay readable.
+        """
+        boxes = self._facts.boxes_for(key)
+        if epoch is not None and epoch not in self.epochs and (act := self.epoch_act(epoch)) is not None:
+            boxes += [(epoch, box) for to, box in act.boxes if to == key]
+        return boxes
+
+    def epoch_act(self, epoch: EpochId) -> Epoch | None:
+        """The act that started an epoch, standing or not: its commitment is what a key has to match to open bodies.
+
+        Whether to *seal* under an epoch is another question, answered by `current_epoch`.
+        """
+        entry = self._control.get(epoch.entry)
+        act = entry.header.ctl[epoch.act] if entry and epoch.act < len(entry.header.ctl) else None
+        return act if isinstance(act, Epoch) else None
 
     def policy(self, name: int) -> int | None:
         """The value of a policy, or None if none was set."""
@@ -349,10 +383,6 @@ class Authority(Permits):
     def erasures(self) -> Mapping[VersionId, list[Erasure]]:
         """Standing erasures by version."""
         return self._facts.erasures(self._cuts.author)
-
-    def _is_admin(self, key: bytes, now_ms: int) -> bool:
-        level = self.level(key, now_ms)
-        return level is not None and level.allows(ADMIN)
 
 
 def _writes(lease: Lease) -> bool:

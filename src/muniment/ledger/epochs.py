@@ -98,6 +98,7 @@ class Facts:
             self._judge(entry)
         self._drop_twins()
         self.epochs = self._gather_epochs()
+        self.epoch_heads = self._gather_heads()
         self.agents, self.controllers = self._identities()
 
     # -- each act -------------------------------------------------------------------------------------
@@ -172,8 +173,7 @@ class Facts:
             infos[epoch] = EpochInfo(epoch, act, header.by, header.at, lease.level, recipients, holders)
         return infos
 
-    def epoch_heads(self) -> tuple[EpochId, ...]:
-        """Epochs that no other standing epoch opens."""
+    def _gather_heads(self) -> tuple[EpochId, ...]:
         opened = {old for info in self.epochs.values() for old, _ in info.act.older}
         return tuple(sorted(epoch for epoch in self.epochs if epoch not in opened))
 
@@ -182,7 +182,7 @@ class Facts:
 
         Only heads come in question: whoever got a newer key opens the older ones with it.
         """
-        fitting = [self.epochs[epoch] for epoch in self.epoch_heads()]
+        fitting = [self.epochs[epoch] for epoch in self.epoch_heads]
         fitting = [info for info in fitting if readers <= info.recipients and info.holders <= readers]
         newest = self._newest([(info.id, info.level, info) for info in fitting])
         return newest.id if newest else None

@@ -7,27 +7,22 @@ past that is not wholly here) stand here and only here. Source: design section 4
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
 
 from muniment.base.errors import BankFrozen, ControlIncomplete, InvalidInput, NotPermitted, ReadOnlyBank
 from muniment.ledger.leases import Lease, may_grant, may_narrow
 from muniment.ledger.levels import ADMIN, READ, WRITE, Level
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 class Permits(ABC):
     """What a key may do now; `Authority` says who holds which leases."""
 
-    @property
-    @abstractmethod
-    def keys(self) -> Iterable[bytes]:
-        """Every key that holds or held a standing lease."""
-
     @abstractmethod
     def leases_now(self, key: bytes, now_ms: int) -> list[Lease]:
         """The leases of a key under which it can act now, strongest first."""
+
+    @abstractmethod
+    def readers(self, now_ms: int) -> frozenset[bytes]:
+        """Keys that may read now."""
 
     @abstractmethod
     def leases_open(self, key: bytes) -> list[Lease]:
@@ -53,7 +48,7 @@ class Permits(ABC):
         return not self._admins(now_ms)
 
     def _admins(self, now_ms: int) -> set[bytes]:
-        levels = ((key, self.level(key, now_ms)) for key in self.keys)
+        levels = ((key, self.level(key, now_ms)) for key in self.readers(now_ms))
         return {key for key, level in levels if level is not None and level.code == ADMIN}
 
     def _need(self, by: bytes, now_ms: int, code: int, what: str) -> None:
