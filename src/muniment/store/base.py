@@ -157,6 +157,16 @@ class Filter:
 LIVE_ONLY = Filter()
 
 
+class Figures(NamedTuple):
+    """Sizes of a bank: counts, the oldest `created` among live versions (Unix ms), bytes on the disk."""
+
+    entries: int
+    sessions: int
+    authors: int
+    first_ms: int | None
+    file_bytes: int
+
+
 @dataclass(slots=True)
 class Problem:
     """Something that `check` found: where, what, and what to do."""
@@ -315,6 +325,10 @@ class BankStore(Protocol):
         ...
 
     def counts(self) -> Mapping[State, int]: ...
+
+    def figures(self) -> Figures:
+        """Sizes for `stats`."""
+        ...
 
     def reset_derived(self) -> None:
         """Empty all derived tables and start a new generation; entries and bodies stay."""
