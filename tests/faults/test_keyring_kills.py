@@ -24,7 +24,7 @@ from muniment.platform.entropy import SystemEntropy
 from muniment.platform.folders import PeerFolder
 words = sys.argv[2] or None
 ask = (lambda: words) if words else None
-ring = Keyring.open(PeerFolder(sys.argv[1], lock_wait=30), ask, SystemEntropy(), cost=LOWEST)
+ring = Keyring.open(PeerFolder(sys.argv[1], lock_wait=30), ask, SystemEntropy(), first=ask, cost=LOWEST)
 print("ready", flush=True)
 for number in range(int(sys.argv[3])):
     print(ring.create(label=str(number)).hex(), flush=True)

@@ -46,12 +46,13 @@ class Keyring:
         entropy: Entropy,
         clock: Clock | None = None,
         *,
+        first: Passphrase | None = None,
         use_system: bool = False,
         cost: Cost = MODERATE,
     ) -> None:
         self._folder, self._passphrase, self._entropy, self._clock = folder, passphrase, entropy, clock
         self._place = folder.place(FILE)  # for messages
-        self._use_system, self._cost = use_system, cost
+        self._first, self._use_system, self._cost = first, use_system, cost
         self._lock = threading.RLock()
         self._stamp: object | None = None
         self._contents: Contents | None = None
@@ -70,6 +71,7 @@ class Keyring:
         entropy: Entropy,
         clock: Clock | None = None,
         *,
+        first: Passphrase | None = None,
         use_system: bool = False,
         cost: Cost = MODERATE,
     ) -> Keyring:
@@ -77,14 +79,15 @@ class Keyring:
 
         Args:
             folder: The peer folder, as `muniment.platform.folders.PeerFolder`.
-            passphrase: Asked once, when a sealed file is opened or the first key is made. None, or an answer
-                of "", means that there is none: new keys are then guarded by the file mode alone.
+            passphrase: Asked once, when the secrets of a sealed file are needed; never if it is not sealed.
             entropy: For keys and nonces.
             clock: For the time at which keys were made.
-            use_system: With no passphrase, seal new keyrings under a key in the system keyring.
+            first: Asked when the first key is made and nothing was chosen by `set_passphrase`. Without it, or if
+                it answers "", a new file is guarded by its mode alone.
+            use_system: Seal such a new file under a key in the system keyring, if there is no passphrase.
             cost: Of deriving the sealing key from a passphrase, for new files.
         """
-        return cls(folder, passphrase, entropy, clock, use_system=use_system, cost=cost)
+        return cls(folder, passphrase, entropy, clock, first=first, use_system=use_system, cost=cost)
 
     def __repr__(self) -> str:
         return f"Keyring({self._place!r})"
@@ -206,6 +209,7 @@ class Keyring:
             listed = Listed(pair.public, label, made)
             if contents is None:
                 self._save(*self._first_guard(), (listed,), kept)
+                self._passphrase = self._passphrase or self._first
             else:
                 seeds = Secret(self._open(contents) + kept)
                 self._save_again(contents, (*contents.keys, listed), seeds)
@@ -355,7 +359,7 @@ class Keyring:
         return contents, unseal(contents, ask(contents.guard, old, self._place), self._place)
 
     def _first_guard(self) -> tuple[Guard, Secret | None]:
-        text = text_of(self._passphrase)
+        text = text_of(self._first)
         if text or not self._use_system:
             return self._guard_under(text)
         return self._guard_by_system()

@@ -60,15 +60,23 @@ class Folder(Protocol):
         ...
 
 
+class PeerFolder(Protocol):
+    """The peer folder, as `muniment.platform.folders.PeerFolder`."""
+
+    def sub(self, name: str) -> Folder:
+        """A folder in it."""
+        ...
+
+
 class Journal:
     """The journal of one peer folder. Callers hold the bank's write lock: one writer per bank at a time.
 
     Args:
-        folder: Where the files lie: `PeerFolder.sub("journal")`. Made by the first record.
+        folder: The peer folder; the files lie in `journal/` there, which the first record makes.
     """
 
-    def __init__(self, folder: Folder) -> None:
-        self._folder = folder
+    def __init__(self, folder: PeerFolder) -> None:
+        self._folder = folder.sub(FOLDER)
         self._handles: OrderedDict[str, int] = OrderedDict()
         self._process = os.getpid()
         self._lock = threading.Lock()

@@ -50,7 +50,9 @@ def ring(tmp_path: Path) -> Opener:
     def opener(words: str | None = None, *, use_system: bool = False) -> Keyring:
         passphrase = None if words is None else lambda: words
         folder = PeerFolder(tmp_path / "home", lock_wait=1)
-        return Keyring.open(folder, passphrase, entropy, FixedClock(5), use_system=use_system, cost=LOWEST)
+        return Keyring.open(
+            folder, passphrase, entropy, FixedClock(5), first=passphrase, use_system=use_system, cost=LOWEST
+        )
 
     return opener
 
@@ -138,6 +140,19 @@ def test_a_sealed_file_lists_without_the_passphrase_and_signs_only_with_it(ring:
     opened = ring(WORDS)
     assert signs(opened, public)
     assert not opened.needs_passphrase
+
+
+def test_a_keyring_that_is_not_sealed_asks_nothing(tmp_path: Path) -> None:
+    """Making the first key and using it never asks for a passphrase that nobody chose."""
+
+    def ask() -> str:
+        raise AssertionError("asked")
+
+    one = Keyring.open(PeerFolder(tmp_path / "home"), ask, SeededEntropy(1))
+    assert signs(one, one.create())
+    assert one.protection == "file mode"
+    again = Keyring.open(PeerFolder(tmp_path / "home"), ask, SeededEntropy(2))
+    assert signs(again, again.create())
 
 
 def test_the_passphrase_is_asked_for_once(tmp_path: Path, ring: Opener) -> None:

@@ -117,7 +117,7 @@ def test_labels_of_a_sealed_file_can_not_be_exchanged(tmp_path: Path) -> None:
     from muniment.base.errors import WrongPassphrase
     from muniment.keyring.sealing import LOWEST
 
-    ring = Keyring.open(PeerFolder(tmp_path), lambda: "w", SeededEntropy(), cost=LOWEST)
+    ring = Keyring.open(PeerFolder(tmp_path), None, SeededEntropy(), first=lambda: "w", cost=LOWEST)
     public = ring.create(SEED, "mine")
     data = (tmp_path / "keyring").read_bytes()
     read = parse(data)

@@ -20,13 +20,13 @@ IDS = [cid_of(bytes([number])) for number in range(40)]
 
 @pytest.fixture
 def folder(tmp_path: Path) -> PeerFolder:
-    """Where the journal lies; not made yet."""
-    return PeerFolder(tmp_path).sub("journal")
+    """A peer folder; not made yet."""
+    return PeerFolder(tmp_path / "home")
 
 
 def only_file(folder: PeerFolder) -> Path:
     """The one file of the folder."""
-    (path,) = folder.path.iterdir()
+    (path,) = (folder.path / "journal").iterdir()
     return path
 
 
@@ -117,7 +117,7 @@ def test_a_slot_of_another_bank_is_not_believed(folder: PeerFolder) -> None:
     journal.record(BANK, KEY, None, IDS[0])
     other = BankId(cid_of(b"other"))
     data = only_file(folder).read_bytes()
-    (folder.path / module._name(other, KEY)).write_bytes(data)
+    (folder.path / "journal" / module._name(other, KEY)).write_bytes(data)
     assert journal.read(other, KEY) is None
     journal.close()
 
