@@ -254,6 +254,10 @@ class BankStore(Protocol):
 
     def put_body(self, seq: int, act: int, sealed: bytes) -> None: ...
 
+    def absent(self, *, after: tuple[int, int] = (0, 0)) -> Iterator[tuple[int, int, bool]]:
+        """Bodies that are not here, as (seq, act, erased): erased ones, and those that have not come yet."""
+        ...
+
     def erase_bodies(self, places: Iterable[tuple[int, int]]) -> None:
         """Destroy bodies for good; the file keeps no copy of them in free pages."""
         ...

@@ -1,0 +1,224 @@
+"""Entries and their bodies in SQLite: what must never be wrong."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from muniment.base.errors import InvalidInput, StoreCorrupt
+from muniment.base.ids import CID_PREFIX, EntryId
+from muniment.store.base import EntryRow, Verdict
+from muniment.store.connection import Connections
+from muniment.store.link import Link, Row
+
+_COLUMNS = "seq, id, author, at, control, verdict, local, readable, epoch, prev, envelope"
+_SELECT = f"SELECT {_COLUMNS} FROM entries "
+_CHUNK = 256  # rows in memory at once; an envelope has at most 256 KiB
+_DIGEST = len(CID_PREFIX)  # where the digest begins in an id
+
+
+def place_of(seq: int, act: int) -> int:
+    """One number for an act of a stored entry."""
+    return seq << 8 | act
+
+
+def placed(place: int) -> tuple[int, int]:
+    """The seq and act of such a number."""
+    return place >> 8, place & 0xFF
+
+
+class EntryTables:
+    """The part of the SQLite store that keeps entries, tips, wanted ids and bodies."""
+
+    _connections: Connections
+
+    def write(self) -> AbstractContextManager[Any]:
+        return self._connections.write()
+
+    def read(self) -> AbstractContextManager[Any]:
+        return self._connections.read()
+
+    def add_entry(self, row: EntryRow, bodies: Sequence[bytes | None]) -> int:
+        link = self._connections.writer()
+        digest, author = row.id[_DIGEST:], link.number("authors", row.author, create=True)
+        epoch = None
+        if row.epoch is not None:
+            key = row.epoch[0][_DIGEST:] + row.epoch[1].to_bytes(2)
+            epoch = link.number("epochs", key, create=True)
+        prev = b"".join([parent[_DIGEST:] for parent in row.prev])
+        if link.run("SELECT 1 FROM entries WHERE id = ?", (digest,)):
+            raise InvalidInput("the entry is stored already", "Look with `seq_of` first.")
+        added = link.run(
+            "INSERT INTO entries (id, author, at, control, verdict, local, readable, epoch, prev, envelope)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq",
+            (
+                *(digest, author, row.at, int(row.control), int(row.verdict), int(row.local)),
+                *(int(row.readable), epoch, prev, row.envelope),
+            ),
+        )
+        seq = int(added[0][0])
+        self._move_tips(link, seq, digest, author, row.prev)
+        here = [(place_of(seq, act), body) for act, body in enumerate(bodies) if body is not None]
+        link.run_many("INSERT INTO bodies (place, gone, sealed) VALUES (?, 0, ?)", here)
+        if len(here) < len(bodies):
+            missing = [(place_of(seq, act),) for act, body in enumerate(bodies) if body is None]
+            link.run_many("INSERT INTO absent (place, erased) VALUES (?, 0)", missing)
+        return seq
+
+    def _move_tips(self, link: Link, seq: int, digest: bytes, author: int, prev: Sequence[EntryId]) -> None:
+        for parent in prev:
+            known = link.run("SELECT seq, author FROM entries WHERE id = ?", (parent[_DIGEST:],))
+            if not known:
+                link.run(
+                    "INSERT OR IGNORE INTO wanted (id, author) VALUES (?, ?)", (parent[_DIGEST:], author)
+                )
+            elif known[0][1] == author:
+                link.run("DELETE FROM tips WHERE author = ? AND seq = ?", (author, known[0][0]))
+        waiting = link.run("SELECT author FROM wanted WHERE id = ?", (digest,))
+        if waiting:
+            link.run("DELETE FROM wanted WHERE id = ?", (digest,))
+        if (author,) not in waiting:
+            link.run("INSERT INTO tips (author, seq) VALUES (?, ?)", (author, seq))
+
+    def _entry(self, link: Link, row: Row) -> EntryRow:
+        seq, digest, author, at, control, verdict, local, readable, epoch, prev, envelope = row
+        if hashlib.sha256(envelope).digest() != digest:
+            step = "Run `muniment check`; restore the file from a backup or fetch the bank from another peer."
+            raise StoreCorrupt(f"{self._connections.path}: entry {seq} is not what its id says", step)
+        sealed_by = None
+        if epoch is not None:
+            key = link.key("epochs", epoch)
+            sealed_by = EntryId(CID_PREFIX + key[:32]), int.from_bytes(key[32:])
+        return EntryRow(
+            seq,
+            EntryId(CID_PREFIX + digest),
+            link.key("authors", author),
+            at,
+            bool(control),
+            Verdict(verdict),
+            bool(local),
+            bool(readable),
+            tuple([EntryId(CID_PREFIX + prev[at : at + 32]) for at in range(0, len(prev), 32)]),
+            envelope,
+            sealed_by,
+        )
+
+    def seq_of(self, entry: EntryId) -> int | None:
+        rows = self._connections.link().run("SELECT seq FROM entries WHERE id = ?", (entry[_DIGEST:],))
+        return int(rows[0][0]) if rows else None
+
+    def entry(self, entry: EntryId) -> EntryRow | None:
+        link = self._connections.link()
+        rows = link.run(_SELECT + "WHERE id = ?", (entry[_DIGEST:],))
+        return self._entry(link, rows[0]) if rows else None
+
+    def entry_at(self, seq: int) -> EntryRow:
+        link = self._connections.link()
+        rows = link.run(_SELECT + "WHERE seq = ?", (seq,))
+        if not rows:
+            raise StoreCorrupt(f"{self._connections.path}: there is no entry {seq}", "Run `muniment check`.")
+        return self._entry(link, rows[0])
+
+    def entries(
+        self,
+        *,
+        after: int = 0,
+        control: bool | None = None,
+        verdict: Verdict | None = None,
+        author: bytes | None = None,
+    ) -> Iterator[EntryRow]:
+        where, values = ["seq > ?"], [after]
+        if control is not None:
+            where.append(f"control = {control:d}")  # a literal, so that the partial index applies
+        if verdict is not None:
+            where.append("verdict = ?")
+            values.append(verdict)
+            if verdict is not Verdict.COUNTS:
+                where.append("verdict <> 0")
+        if author is not None:
+            where.append("author = ?")
+            values.append(self._connections.link().number("authors", author))
+        sql = _SELECT + f"WHERE {' AND '.join(where)} ORDER BY seq LIMIT {_CHUNK}"
+        while True:
+            # In chunks and not by an open cursor, which would hold the log and break on a rollback.
+            link = self._connections.link()
+            rows = link.run(sql, values)
+            for row in rows:
+                yield self._entry(link, row)
+            if len(rows) < _CHUNK:
+                return
+            values[0] = rows[-1][0]
+
+    def twins(self, author: bytes, at: int) -> list[EntryRow]:
+        link = self._connections.link()
+        where = "WHERE local IN (0, 1) AND at = ? AND author = ? ORDER BY seq"
+        rows = link.run(_SELECT + where, (at, link.number("authors", author)))
+        return [self._entry(link, row) for row in rows]
+
+    def rule(self, seq: int, verdict: Verdict, readable: bool) -> None:
+        sql = "UPDATE entries SET verdict = ?, readable = ? WHERE seq = ?"
+        self._connections.writer().run(sql, (int(verdict), int(readable), seq))
+
+    def tips(self, author: bytes) -> tuple[EntryId, ...]:
+        link = self._connections.link()
+        sql = "SELECT e.id FROM tips t JOIN entries e ON e.seq = t.seq WHERE t.author = ? ORDER BY e.id"
+        return tuple(
+            EntryId(CID_PREFIX + digest) for (digest,) in link.run(sql, (link.number("authors", author),))
+        )
+
+    def last_at(self) -> int:
+        rows = self._connections.link().run("SELECT max(at) FROM entries WHERE local = 1")
+        return int(rows[0][0] or 0)
+
+    def wanted(self) -> frozenset[EntryId]:
+        rows = self._connections.link().run("SELECT DISTINCT id FROM wanted")
+        return frozenset(EntryId(CID_PREFIX + digest) for (digest,) in rows)
+
+    def bodies(self, places: Sequence[tuple[int, int]]) -> list[bytes | None]:
+        link = self._connections.link()
+        keys = [place_of(seq, act) for seq, act in places]
+        found: dict[int, bytes] = {}
+        for table in ("bodies", "late_bodies"):
+            wanted = [key for key in keys if key not in found]
+            if len(wanted) > 16:
+                listed = "place IN (SELECT value FROM json_each(?))"
+                sql = f"SELECT place, sealed FROM {table} WHERE {listed} AND gone = 0"
+                found.update(link.run(sql, (json.dumps(wanted),)))
+            else:
+                sql = f"SELECT place, sealed FROM {table} WHERE place = ? AND gone = 0"
+                for key in wanted:
+                    found.update(link.run(sql, (key,)))
+        return [found.get(key) for key in keys]
+
+    def put_body(self, seq: int, act: int, sealed: bytes) -> None:
+        link, place = self._connections.writer(), place_of(seq, act)
+        if self.bodies([(seq, act)])[0] is not None:
+            raise InvalidInput(f"body {act} of entry {seq} is stored already", "Look with `bodies` first.")
+        link.run("INSERT INTO late_bodies (place, gone, sealed) VALUES (?, 0, ?)", (place, sealed))
+        link.run("DELETE FROM absent WHERE place = ?", (place,))
+
+    def erase_bodies(self, places: Iterable[tuple[int, int]]) -> None:
+        link = self._connections.writer()
+        for seq, act in places:
+            place = (place_of(seq, act),)
+            # Of the same length, so that SQLite writes over it where it stands (see the schema).
+            for table in ("bodies", "late_bodies"):
+                link.run(
+                    f"UPDATE {table} SET gone = 1, sealed = zeroblob(length(sealed))"
+                    " WHERE place = ? AND gone = 0",
+                    place,
+                )
+            link.run("INSERT OR REPLACE INTO absent (place, erased) VALUES (?, 1)", place)
+
+    def absent(self, *, after: tuple[int, int] = (0, 0)) -> Iterator[tuple[int, int, bool]]:
+        last = place_of(*after)
+        while True:
+            sql = "SELECT place, erased FROM absent WHERE place > ? ORDER BY place LIMIT 1024"
+            rows = self._connections.link().run(sql, (last,))
+            for last, erased in rows:
+                yield (*placed(last), bool(erased))
+            if len(rows) < 1024:
+                return
