@@ -11,6 +11,7 @@ Blocks of one document share a folder, a home and Python names, from top to bott
 Anything else is to be read: use ```text for it.
 """
 
+import dataclasses
 import doctest
 import importlib
 import importlib.util
@@ -259,35 +260,36 @@ def commands() -> Mapping[str, Any]:
     return table
 
 
-def options_of(name: str) -> set[str]:
-    """The options that a command's help shows."""
-    program = [sys.executable, "-c", "from muniment.surfaces.cli import main; main()"]
-    done = subprocess.run(
-        [*program, *name.split(), "--help"], capture_output=True, text=True, check=True, timeout=60
-    )
-    return set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", done.stdout))
+def mentions(words: str, option: str) -> bool:
+    """Whether the option stands in the text as a word of its own."""
+    return re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", words) is not None
 
 
 def test_every_command_and_option_is_documented() -> None:
     """A command or an option that no page mentions does not exist for its users."""
     words = all_words()
-    for name in commands():
-        assert f"muniment {name}" in words, f"`muniment {name}` is in no document"
-        missing = {option for option in options_of(name) if not re.search(rf"{option}(?![\w-])", words)}
-        assert not missing, f"muniment {name}: {sorted(missing)} are in no document"
+    missing = [option for option in ("--home", "--agent", "--json") if not mentions(words, option)]
+    for name, command in commands().items():
+        if not mentions(words, f"muniment {name}"):
+            missing.append(f"muniment {name}")
+        options = [f"--{param.typed_name}" for param in command.params if not param.positional]
+        missing += [f"muniment {name} {option}" for option in options if not mentions(words, option)]
+    assert missing == [], "in no document"
 
 
-def test_every_setting_is_documented() -> None:
-    """Each setting of the configuration file, and each variable that is read, stands in a document."""
-    words = all_words()
+def test_every_setting_is_documented_with_its_default() -> None:
+    """Each setting of the configuration file, and each variable that is read, has a row in `docs/settings.md`."""
+    text = (TOP / "docs" / "settings.md").read_text("utf-8")
+    rows = {
+        name: cell.strip("`") for name, cell in re.findall(r"^\| `(\w+)` \| ([^|]+) \|", text, re.MULTILINE)
+    }
     variables: set[str] = set()
     for path in (TOP / "src").rglob("*.py"):
         variables |= set(re.findall(r"\bMUNIMENT_[A-Z]+(?:_[A-Z]+)*\b", path.read_text("utf-8")))
-    settings: set[str] = set()
-    if importlib.util.find_spec("muniment.config") is not None:
-        settings = set(getattr(importlib.import_module("muniment.config"), "SETTINGS", {}))
-    missing = {name for name in variables | settings if f"`{name}`" not in words}
-    assert not missing, f"in no document: {sorted(missing)}"
+    assert {name for name in rows if name.startswith("MUNIMENT_")} == variables
+    settings = importlib.import_module("muniment.config").Settings()
+    shown = {f.name: str(getattr(settings, f.name)).lower() for f in dataclasses.fields(settings)}
+    assert {name: value for name, value in rows.items() if not name.startswith("MUNIMENT_")} == shown
 
 
 def test_make_targets_in_documents_exist() -> None:
