@@ -14,14 +14,28 @@ FLOORS: list[list[str]] = [
     ["ledger"],
     ["platform", "keyring", "store", "blobs", "embed"],
     ["recall", "sync", "archive", "portable"],
-    ["bank", "agent", "peer", "session", "auto_recall", "skills", "playbook", "witness", "check", "doctor", "config",
-     "project", "control", "corpus", "transfer", "views"],
+    [
+        *("bank", "agent", "peer", "session", "auto_recall", "skills", "playbook", "witness", "check", "doctor"),
+        *("config", "rulings", "epoch_keys", "project", "founding", "corpus", "query", "opening", "reading", "recalling"),
+        *("writing", "remembering", "forgetting", "receiving", "transfer", "verify", "views"),
+    ],
     ["commands"],
     ["surfaces", "testing", "demo"],
 ]
 ONE_ROOM_FLOORS = {5}  # the modules of the bank's own floor are one room
 PURE_FLOORS = {0, 1, 2}
-IMPURE_MODULES = {"time", "os", "random", "secrets", "socket", "threading", "pathlib", "subprocess", "io", "tempfile"}
+IMPURE_MODULES = {
+    "time",
+    "os",
+    "random",
+    "secrets",
+    "socket",
+    "threading",
+    "pathlib",
+    "subprocess",
+    "io",
+    "tempfile",
+}
 IMPURE_CALLS = {"datetime.now", "datetime.utcnow", "date.today", "open", "input", "uuid.uuid4", "uuid.uuid1"}
 
 
@@ -79,7 +93,9 @@ def test_nothing_below_the_root_imports_the_root(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [p for p in modules() if floor_of(room_of(p)) in PURE_FLOORS], ids=lambda p: str(p.relative_to(ROOT))
+    "path",
+    [p for p in modules() if floor_of(room_of(p)) in PURE_FLOORS],
+    ids=lambda p: str(p.relative_to(ROOT)),
 )
 def test_the_lower_floors_do_no_io(path: Path) -> None:
     """Floors 0 to 2 touch no file, socket, thread, clock, randomness or environment."""

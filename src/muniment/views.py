@@ -95,13 +95,12 @@ class Term:
     """One query term in one record: where the score comes from.
 
     Attributes:
-        term: The term after analysis; `field` says `stem`, `exact` (the word as written) or `character`.
+        term: The term after analysis, as text.
         tf: How often the record holds it; `df` how many live records do; `idf` their BM25 weight.
         score: What it adds to the record's own BM25.
     """
 
     term: str
-    field: str
     tf: int
     df: int
     idf: float
@@ -115,7 +114,7 @@ class Hit:
     Attributes:
         record: The memory.
         score: 0..1, the share of the best score that any record could reach for this query; 1.0 for `recent`.
-        signals: Raw scores by name: `words`, `window`, `session`, `text`; and `rank`.
+        signals: Raw scores by name: `text`, the sum of `word`, `window` and `session`; and `rank`.
         snippet: Part of the text around the words that matched.
         highlights: (start, end) character offsets into `snippet`.
         terms: Where the score comes from, term by term.
@@ -163,7 +162,7 @@ class Why:
     def to_json(self) -> dict[str, Any]:
         """The explanation as `--json` prints it."""
         terms = [] if self.hit is None else [
-            {"term": t.term, "field": t.field, "tf": t.tf, "df": t.df, "idf": round(t.idf, 6), "score": round(t.score, 6)}
+            {"term": t.term, "tf": t.tf, "df": t.df, "idf": round(t.idf, 6), "score": round(t.score, 6)}
             for t in self.hit.terms
         ]  # fmt: skip
         return {

@@ -1,0 +1,8 @@
+"""`python -m muniment`: the command line."""
+
+import sys
+
+from muniment.surfaces.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,117 @@
+"""The gate of one bank on this peer: what is shared by all callers, and a door for each key (design section 4).
+
+A caller comes with a key of its own. The door asks authority for that key at each open, read and write;
+no flag, name or index says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from muniment.base.clock import Clock
+from muniment.base.ids import BankId
+from muniment.config import Settings
+from muniment.corpus import BankCorpus
+from muniment.epoch_keys import EpochKeys
+from muniment.keyring.custody import Keyring
+from muniment.keyring.journal import Journal
+from muniment.ledger.authority import Authority
+from muniment.opening import Opener
+from muniment.platform.entropy import Entropy
+from muniment.rulings import Rulings
+from muniment.store.base import BankStore
+
+if TYPE_CHECKING:
+    from muniment.recall.lexical import WordIndex
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What a peer gives to each of its banks."""
+
+    keyring: Keyring
+    journal: Journal
+    clock: Clock
+    entropy: Entropy
+    settings: Settings
+
+
+class Bank:
+    """One bank's store, authority and word index, shared by the doors of all callers of this process."""
+
+    def __init__(self, store: BankStore, host: Host, index_folder: Path | None) -> None:
+        self.store, self.host = store, host
+        self.rulings = Rulings(store)
+        self._index_folder = index_folder
+        self._index: WordIndex | None = None
+        self._keys: dict[bytes, EpochKeys] = {}
+
+    @property
+    def id(self) -> BankId:
+        """The CID of the founding entry."""
+        return self.store.bank
+
+    @property
+    def authority(self) -> Authority:
+        """As of all control entries stored by now."""
+        self.rulings.refresh()
+        return self.rulings.authority
+
+    def epoch_keys(self, reader: bytes) -> EpochKeys:
+        """The epoch keys that one key of this peer can open."""
+        if reader not in self._keys:
+            self._keys[reader] = EpochKeys(self.id, self.host.keyring, reader)
+        return self._keys[reader]
+
+    def opener(self, reader: bytes) -> Opener:
+        """Opens bodies with the epoch keys of one reader."""
+        return Opener(self.store, self.authority, self.epoch_keys(reader))
+
+    @contextmanager
+    def write(self) -> Iterator[Authority]:
+        """One durable transaction, with the authority as of its start."""
+        with self.store.write():
+            self.rulings.refresh()
+            seen = self.rulings.mark()
+            try:
+                yield self.rulings.authority
+            except BaseException:
+                self.rulings.rewind(seen)  # control entries of an undone transaction are not there
+                raise
+
+    @property
+    def index(self) -> WordIndex:
+        """The word index; opened on first use, derived, and made anew where it is missing or unusable."""
+        if self._index is None:
+            assert self._index_folder is not None  # noqa: S101 - only a bank that is being founded has none
+            from muniment.recall.analyzer import Analyzer  # numpy and stemmers: only for those who ask
+            from muniment.recall.lexical import WordIndex
+
+            settings = self.host.settings
+            self._index = WordIndex(
+                self._index_folder,
+                BankCorpus(self),
+                Analyzer(settings.language, settings.analyzer),
+                k1=settings.k1,
+                b=settings.b,
+                context=settings.weights,
+            )
+        return self._index
+
+    def tidy(self, *, force: bool = False) -> None:
+        """Move the index's tail to disk where it has grown, or in any case."""
+        if self._index is None and not force:
+            return
+        self.index.refresh()
+        self.index.maintain()
+
+    def close(self) -> None:
+        """Let go of files."""
+        if self._index is not None:
+            self._index.close()
+            self._index = None
+        self.store.close()

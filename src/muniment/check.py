@@ -1,0 +1,79 @@
+"""Care of a bank: compare everything with everything, and make what is derived again (design sections 2 and 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from muniment.bank import Bank
+from muniment.ledger import entry as entries
+from muniment.project import Projector
+from muniment.receiving import project_new
+from muniment.store.base import Problem, State, Verdict
+
+Progress = Callable[[int, int], None]
+
+
+def check(bank: Bank, progress: Progress | None = None) -> list[Problem]:
+    """Pages, hashes, rows, verdicts and the word index against each other; an empty list is a clean bank."""
+    problems = bank.store.check()
+    if not problems:
+        problems += _verdicts(bank, progress)
+        problems += _index(bank)
+    return problems
+
+
+def _verdicts(bank: Bank, progress: Progress | None) -> list[Problem]:
+    """Stored verdicts that authority, asked anew, does not give."""
+    problems = []
+    authority = bank.authority
+    total = bank.store.figures().entries
+    for number, row in enumerate(bank.store.entries(), 1):
+        verdict = Verdict[authority.rule(entries.reload(row.envelope)).verdict.name]
+        if verdict is not row.verdict:
+            problems.append(
+                Problem(
+                    "verdicts",
+                    f"entry {number} is stored as {row.verdict.name.lower()} and is {verdict.name.lower()}",
+                    "Run `muniment check --rebuild`.",
+                    [row.seq],
+                )
+            )
+        if progress:
+            progress(number, total)
+    return problems
+
+
+def _index(bank: Bank) -> list[Problem]:
+    """The word index must hold exactly the live versions."""
+    bank.index.refresh()
+    mark, counted = bank.store.watermark(), bank.index.stats().records
+    live = bank.store.counts().get(State.LIVE, 0)
+    if mark == bank.store.watermark() and counted != live:
+        return [
+            Problem(
+                "index",
+                f"the word index holds {counted} records and the bank has {live}",
+                "Run `muniment check --rebuild`.",
+            )
+        ]
+    return []
+
+
+def rebuild(bank: Bank, progress: Progress | None = None) -> None:
+    """Empty the derived tables, rule on every entry again, project all of them, and make the index anew.
+
+    One transaction: a reader sees the old tables or the new ones, and a kill leaves the old.
+    """
+    with bank.write() as authority:
+        bank.store.reset_derived()
+        projector = Projector(bank.store, authority)
+        total = bank.store.figures().entries
+        for number, seq in enumerate([row.seq for row in bank.store.entries()], 1):
+            row = bank.store.entry_at(seq)
+            verdict = Verdict[authority.rule(entries.reload(row.envelope)).verdict.name]
+            bank.store.rule(seq, verdict, readable=True)
+            if not row.control:
+                project_new(bank, projector, bank.store.entry_at(seq))
+            if progress:
+                progress(number, total)
+    bank.tidy(force=True)  # the index sees another generation and starts anew

@@ -1,0 +1,92 @@
+"""A bank as the word index reads it: rows in order of arrival, opened with the keys of this peer (design section 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from muniment.ledger.acts import Remember
+from muniment.opening import Opener
+from muniment.recall.corpus import Row, Watermark
+from muniment.store.base import State, VersionRow
+
+if TYPE_CHECKING:
+    from muniment.bank import Bank
+
+_CHUNK = 512  # rows opened at a time
+_GONE = frozenset({State.ERASED, State.VOID})
+
+
+class BankCorpus:
+    """The versions of a bank. They are opened by whichever keys of this peer may read it.
+
+    The index is the peer's, not a caller's; what a caller can't open is left out of its hits.
+    """
+
+    def __init__(self, bank: Bank) -> None:
+        self._bank = bank
+
+    def watermark(self) -> Watermark:
+        """How far the bank's tables are."""
+        mark = self._bank.store.watermark()
+        return Watermark(mark.last_ord, mark.last_change, mark.generation)
+
+    def rows(self, after: int, upto: int) -> Iterator[Row]:
+        """Rows with `after < ord <= upto`, in order."""
+        openers = self._openers()
+        chunk: list[VersionRow] = []
+        for row in self._bank.store.versions_after(after, upto):
+            chunk.append(row)
+            if len(chunk) == _CHUNK:
+                yield from self._open(chunk, openers)
+                chunk = []
+        yield from self._open(chunk, openers)
+
+    def pick(self, ords: Sequence[int]) -> list[Row]:
+        """The rows of these numbers."""
+        return self._open(self._bank.store.versions(ords), self._openers())
+
+    def changes(self, after: int, upto: int) -> Iterator[tuple[int, int, bool, bool]]:
+        """State changes with `after < number <= upto`."""
+        for change in self._bank.store.changes(after, upto):
+            yield change.number, change.ord, change.state is State.LIVE, change.state in _GONE
+
+    def session(self, number: int) -> list[tuple[int, int]]:
+        """(time in ms, ord) of the live members of a conversation."""
+        return self._bank.store.session_members(number)
+
+    def _openers(self) -> list[Opener]:
+        now = self._bank.host.clock.now_ms()
+        readers = self._bank.authority.readers(now)
+        mine = [key for key in self._bank.host.keyring.keys() if key in readers]
+        return [self._bank.opener(key) for key in mine]
+
+    def _open(self, rows: Sequence[VersionRow], openers: Sequence[Opener]) -> list[Row]:
+        if not rows:
+            return []
+        opened: list[Remember | None] = [None] * len(rows)
+        for opener in openers:
+            shut = [i for i, act in enumerate(opened) if act is None and rows[i].state not in _GONE]
+            if not shut:
+                break
+            for i, act in zip(shut, opener.remembered([rows[i] for i in shut]), strict=True):
+                opened[i] = act
+        return [
+            Row(
+                row.ord,
+                row.state is State.LIVE,
+                row.state in _GONE,
+                row.session,
+                row.created,
+                () if act is None else parts_of(act),
+            )
+            for row, act in zip(rows, opened, strict=True)
+        ]
+
+
+def parts_of(act: Remember) -> tuple[str, ...]:
+    """What is ranked of a record: key, title, text, tags, and the aliases named in its metadata."""
+    aliases: Any = (act.metadata or {}).get("aliases", ())
+    names = (aliases,) if isinstance(aliases, str) else aliases if isinstance(aliases, list | tuple) else ()
+    said = [part for part in (act.key, act.title, act.text) if part]
+    return (*said, *act.tags, *(name for name in names if isinstance(name, str)))

@@ -1,0 +1,99 @@
+"""The truth about an installation: what is well, what is not, and what to do (design section 10)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+from muniment.base.errors import MunimentError
+
+if TYPE_CHECKING:
+    from muniment.peer import Peer
+
+OK, WARN, FAIL = "ok", "warn", "fail"
+_LIBRARIES = ("apsw", "pynacl", "libipld", "numpy", "orjson", "PyStemmer", "blake3", "zstandard")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at: its name, `ok`, `warn` or `fail`, what was seen, and the next step."""
+
+    name: str
+    status: str
+    detail: str
+    next_step: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The finding as `--json` prints it."""
+        return {"name": self.name, "status": self.status, "detail": self.detail, "next_step": self.next_step}
+
+
+def examine(peer: Peer) -> list[Finding]:
+    """Look at the program, the folder, the keys, and each agent's bank; nothing is changed."""
+    findings = [_program(), *_folder(peer)]
+    if peer.exists:
+        findings += _keys(peer)
+        findings += [finding for info in _agents(peer, findings) for finding in _bank(peer, info)]
+    return findings
+
+
+def _program() -> Finding:
+    import apsw
+
+    parts = [
+        f"muniment {metadata.version('muniment')}",
+        f"Python {sys.version.split()[0]}",
+        f"SQLite {apsw.sqlite_lib_version()}",
+    ]
+    parts += [f"{name} {metadata.version(name)}" for name in _LIBRARIES]
+    return Finding("program", OK, ", ".join(parts))
+
+
+def _folder(peer: Peer) -> Iterator[Finding]:
+    if not peer.exists:
+        yield Finding("folder", OK, f"{peer.home} is empty", 'Start with: muniment remember "…"')
+        return
+    problems = peer.folder.problems()
+    if not problems:
+        yield Finding("folder", OK, f"{peer.home}")
+    for problem in problems:
+        yield Finding("folder", WARN, problem, f"chmod 700 {peer.home}")
+
+
+def _keys(peer: Peer) -> Iterator[Finding]:
+    keyring = peer.host.keyring
+    try:
+        count, problems = len(keyring.keys()), keyring.problems()
+    except MunimentError as error:
+        yield Finding("keys", FAIL, error.message, error.next_step)
+        return
+    if not problems:
+        yield Finding("keys", OK, f"{count} private keys, sealed by {keyring.protection}")
+    for problem in problems:
+        yield Finding(
+            "keys", WARN, problem, "Seal them with: muniment init --passphrase (before the first write)"
+        )
+
+
+def _agents(peer: Peer, findings: list[Finding]) -> list[str]:
+    try:
+        names = [info.name for info in peer.agents()]
+    except MunimentError as error:
+        findings.append(Finding("agents", FAIL, error.message, error.next_step))
+        return []
+    findings.append(Finding("agents", OK, ", ".join(names) or "none yet"))
+    return names
+
+
+def _bank(peer: Peer, name: str) -> Iterator[Finding]:
+    label = f"bank of {name}"
+    try:
+        stats = peer.agent(name).stats()
+    except MunimentError as error:
+        yield Finding(label, FAIL, error.message, error.next_step)
+        return
+    megabytes = stats.file_bytes / 1e6
+    yield Finding(label, OK, f"{stats.records} records, {stats.entries} entries, {megabytes:.1f} MB")

@@ -1,0 +1,76 @@
+"""Opening sealed bodies: from a stored row to the act that it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from muniment.base.errors import RefusedBody
+from muniment.epoch_keys import EpochKeys
+from muniment.ledger import entry as entries
+from muniment.ledger.acts import REMEMBER, Act, Remember, from_bytes
+from muniment.ledger.authority import Authority
+from muniment.ledger.control import EpochId
+from muniment.ledger.entry import Entry
+from muniment.store.base import BankStore, VersionRow
+
+
+@dataclass(frozen=True, slots=True)
+class NoKey:
+    """Why a body stayed shut: its epoch's key is not open to the reader, or the body is not here."""
+
+    missing_body: bool
+
+
+class Opener:
+    """Opens bodies of one bank with the epoch keys of one reader."""
+
+    def __init__(self, store: BankStore, authority: Authority, epoch_keys: EpochKeys) -> None:
+        self._store, self._authority, self._keys = store, authority, epoch_keys
+        self._last: tuple[int, EpochId | None, bytes | None] = (0, None, None)
+
+    def acts(self, entry: Entry, bodies: Sequence[bytes | None]) -> list[Act] | NoKey:
+        """All acts of an entry, or why they stay shut.
+
+        Raises:
+            RefusedBody: A body does not open, is not canonical or not of its kind: the entry is unreadable.
+        """
+        header = entry.header
+        if header.epoch is None:
+            return []
+        key = self._keys.get(self._authority, header.epoch)
+        if key is None:
+            return NoKey(missing_body=False)
+        opened = []
+        for index, (ref, sealed) in enumerate(zip(header.acts, bodies, strict=True)):
+            if sealed is None:
+                return NoKey(missing_body=True)
+            bound_to = entries.associated(entry.bank, header.epoch, header.by, ref.kind, index)
+            opened.append(from_bytes(ref.kind, entries.open_body(key, sealed, bound_to)))
+        return opened
+
+    def remembered(self, rows: Sequence[VersionRow]) -> list[Remember | None]:
+        """The words of versions; None where a body is gone or stays shut."""
+        bodies = self._store.bodies([(row.seq, row.act) for row in rows])
+        return [self._one(row, sealed) for row, sealed in zip(rows, bodies, strict=True)]
+
+    def _one(self, row: VersionRow, sealed: bytes | None) -> Remember | None:
+        if sealed is None:
+            return None
+        epoch, key = self._sealing(row.seq)
+        if key is None or epoch is None:
+            return None
+        bound_to = entries.associated(self._store.bank, epoch, row.author, REMEMBER, row.act)
+        try:
+            act = from_bytes(REMEMBER, entries.open_body(key, sealed, bound_to))
+        except RefusedBody:
+            return None
+        return act if isinstance(act, Remember) else None
+
+    def _sealing(self, seq: int) -> tuple[EpochId | None, bytes | None]:
+        """The epoch of an entry and its key; the last entry is remembered, since versions come in runs."""
+        if self._last[0] != seq:
+            place = self._store.entry_at(seq).epoch
+            epoch = None if place is None else EpochId(*place)
+            self._last = (seq, epoch, None if epoch is None else self._keys.get(self._authority, epoch))
+        return self._last[1], self._last[2]

@@ -1,0 +1,215 @@
+"""From entries to the derived tables: versions, what names them, values (design sections 1 and 5).
+
+Everything written here can be made again from the entries; `records.resolve` decides, this module carries
+its decisions into rows. A group is resolved again whenever something arrives that concerns it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from muniment.base.ids import EntryId, VersionId
+from muniment.ledger import records
+from muniment.ledger.acts import (
+    Act,
+    Archive,
+    Describe,
+    Feedback,
+    Forget,
+    Remember,
+    Set,
+    Vector,
+    content_digest,
+    json_words,
+    words,
+    write_digest,
+)
+from muniment.ledger.authority import Authority
+from muniment.ledger.entry import reload
+from muniment.store.base import (
+    BankStore,
+    EntryRow,
+    Naming,
+    NamingRow,
+    State,
+    ValueRow,
+    Verdict,
+    VersionRow,
+    facet,
+)
+
+BANK_SPACE = "bank"
+
+
+def facets_of(salt: bytes, act: Remember) -> list[int]:
+    """The hashes by which filters find a version: each tag, and each metadata path with its value."""
+    found = [facet(salt, "tag", "", words(tag)) for tag in act.tags]
+    for path, value in _leaves(act.metadata or {}, ""):
+        found.append(metadata_facet(salt, path, value))
+    return sorted(set(found))
+
+
+def metadata_facet(salt: bytes, path: str, value: Any) -> int:
+    """The hash of one value at a dotted metadata path; 1 and 1.0 are the same number."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1 << 53:
+        value = int(value)
+    return facet(salt, "meta", path.encode("utf-8", "surrogatepass").hex(), json_words(value))
+
+
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Every path of a JSON value with what stands there; an element of a list stands at the list's path."""
+    if path:
+        yield path, value
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _leaves(item, f"{path}.{key}" if path else key)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            if not isinstance(item, Mapping | list | tuple):
+                yield path, item
+
+
+def own_keys(authority: Authority) -> frozenset[bytes] | None:
+    """The keys whose words weigh most in an agent's bank: the agent's and its controller's; None in a shared bank."""
+    return authority.agents | authority.controllers if authority.agents else None
+
+
+class Projector:
+    """Carries entries of one bank into its derived tables. Needs an open `store.write()`."""
+
+    def __init__(self, store: BankStore, authority: Authority) -> None:
+        self._store, self._authority = store, authority
+        self._own = own_keys(authority)
+
+    def version_row(self, seq: int, index: int, author: bytes, at: int, act: Remember) -> VersionRow:
+        """The row of a remember act, live until something says otherwise."""
+        session = self._store.session_number(act.session, create=True) if act.session is not None else 0
+        return VersionRow(
+            ord=0,
+            seq=seq,
+            act=index,
+            author=author,
+            record=act.id,
+            group=None if act.key is None else records.group_of_key(act.key),
+            content=content_digest(act),
+            write=write_digest(act, author),
+            state=State.LIVE,
+            type=act.type,
+            tool=act.tool,
+            recalled=act.recalled,
+            session=session,
+            created=act.created,
+            at=at,
+        )
+
+    def entry(self, row: EntryRow, acts: Sequence[Act]) -> None:
+        """Project a readable data entry, whenever it arrived; its versions are void unless it counts."""
+        rows, facets, namings, values = [], [], [], []
+        touched: set[VersionId] = set()
+        for index, act in enumerate(acts):
+            if isinstance(act, Remember):
+                rows.append(self.version_row(row.seq, index, row.author, row.at, act))
+                facets.append(facets_of(self._store.salt, act))
+                touched.add(VersionId(row.id, index))
+                namings += [NamingRow(target, Naming.OVER, row.seq, index) for target in act.over]
+            elif isinstance(act, Forget):
+                namings += [NamingRow(target, Naming.FORGET, row.seq, index) for target in act.versions]
+                namings += [NamingRow(target, Naming.UNDO, row.seq, index) for target in act.undo]
+            elif isinstance(act, Vector | Archive | Feedback):
+                target = getattr(act, "version", None) or VersionId(row.id, getattr(act, "act", 0))
+                kind = {Vector: Naming.VECTOR, Archive: Naming.ARCHIVE, Feedback: Naming.FEEDBACK}[type(act)]
+                namings.append(NamingRow(target, kind, row.seq, index))
+            elif isinstance(act, Set):
+                values.append(ValueRow(act.space, act.name, row.seq, index))
+            elif isinstance(act, Describe):
+                values.append(ValueRow(BANK_SPACE, "describe", row.seq, index))
+        if row.verdict is not Verdict.COUNTS:
+            rows = [replace(version, state=State.VOID) for version in rows]
+        self._store.add_versions(rows, facets)
+        self._store.add_namings(namings)
+        self._store.add_values(values)
+        self.settle(touched | self._concerned(namings))
+
+    def _concerned(self, namings: Iterable[NamingRow]) -> set[VersionId]:
+        """The versions whose state the naming rows may change."""
+        touched: set[VersionId] = set()
+        for naming in namings:
+            if naming.kind in {Naming.OVER, Naming.FORGET}:
+                touched.add(naming.target)
+            elif naming.kind is Naming.UNDO:
+                forget = self._store.seq_of(naming.target.entry)
+                if forget is not None:
+                    touched.update(self._named_by(forget, naming.target.act))
+        return touched
+
+    def _named_by(self, seq: int, act: int) -> list[VersionId]:
+        return [row.target for row in self._store.namings_by(seq, act) if row.kind is Naming.FORGET]
+
+    def settle(self, versions: Iterable[VersionId]) -> None:
+        """Resolve the groups of these versions again."""
+        done: set[int] = set()
+        for version in versions:
+            row = self._store.version_at(version)
+            if row is not None and row.ord not in done:
+                group = self.group_of(row)
+                done.update(member.ord for member in group)
+                self._resolve(group)
+
+    def group_of(self, row: VersionRow) -> list[VersionRow]:
+        """All versions of the row's record."""
+        if row.group is not None:
+            return self._store.of_group(row.group)
+        same = self._store.of_record(row.record)
+        return [other for other in same if other.author == row.author and other.group is None]
+
+    def _resolve(self, group: Sequence[VersionRow]) -> None:
+        ids = {self._store.version_id(row): row for row in group}
+        place = {(row.seq, row.act): name for name, row in ids.items()}
+        over: dict[VersionId, set[VersionId]] = {name: set() for name in ids}
+        forgets: dict[VersionId, list[int]] = {}
+        for naming in self._store.namings(list(ids)):
+            if naming.kind is Naming.OVER and (source := place.get((naming.seq, naming.act))) is not None:
+                over[source].add(naming.target)
+            elif naming.kind is Naming.FORGET and (clock := self._forget_clock(naming)) is not None:
+                forgets.setdefault(naming.target, []).append(clock)
+        versions = [self._version(name, row, frozenset(over[name])) for name, row in ids.items()]
+        outcome = records.resolve(
+            versions, forgets, [name for name in ids if name in self._authority.erasures]
+        )
+        for name, (state, ended) in outcome.items():
+            row = ids[name]
+            if (row.state, row.ended) != (State(state), ended):
+                self._store.set_state(row.ord, State(state), ended)
+
+    def _version(self, name: VersionId, row: VersionRow, over: frozenset[VersionId]) -> records.Version:
+        trust = records.trust_of(row.author, tool=row.tool, own=self._own)
+        return records.Version(name, row.at, trust, row.content, self._effective(row.seq), over)
+
+    def _effective(self, seq: int) -> bool:
+        row = self._store.entry_at(seq)
+        return row.verdict is Verdict.COUNTS and row.readable
+
+    def _forget_clock(self, naming: NamingRow) -> int | None:
+        """The clock of a forget act that has effect: its entry counts and nothing that counts undoes it."""
+        row = self._store.entry_at(naming.seq)
+        if row.verdict is not Verdict.COUNTS or not row.readable:
+            return None
+        undone = self._store.namings([VersionId(EntryId(row.id), naming.act)])
+        if any(u.kind is Naming.UNDO and self._effective(u.seq) for u in undone):
+            return None
+        return row.at
+
+    def has(self, row: EntryRow) -> bool:
+        """Whether the entry was projected before."""
+        return bool(self._versions_in(row)) or bool(self._store.namings_by(row.seq))
+
+    def withdraw(self, row: EntryRow) -> None:
+        """The verdict of a projected entry changed: resolve whatever its acts concern again."""
+        named = self._store.namings_by(row.seq)
+        self.settle({*self._versions_in(row), *self._concerned(named)})
+
+    def _versions_in(self, row: EntryRow) -> list[VersionId]:
+        names = [VersionId(row.id, act) for act in range(len(reload(row.envelope).header.acts))]
+        return [name for name in names if self._store.version_at(name) is not None]

@@ -1,0 +1,199 @@
+"""Reading a bank with one key: recall, look-up, history (design sections 5 and 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from muniment.bank import Bank
+from muniment.base.clock import at_of, ms_of
+from muniment.base.errors import Ambiguous, InvalidInput, LimitExceeded, MunimentError, UnknownRecord
+from muniment.base.ids import cid_text, parse_record, parse_version, record_text
+from muniment.base.limits import LIMITS
+from muniment.identity.did import to_did
+from muniment.ledger import records
+from muniment.ledger.acts import Remember
+from muniment.ledger.authority import Authority
+from muniment.opening import Opener
+from muniment.project import Projector, own_keys
+from muniment.query import Asker, Where, compile_filter, kind_of, source_of
+from muniment.store.base import Filter, State, VersionRow
+from muniment.views import Record
+
+Names = Callable[[bytes], str | None]
+
+
+class Reader:
+    """Reads one bank with one key of this peer; `source` and `kind` are relative to `asker`."""
+
+    def __init__(self, bank: Bank, key: bytes, names: Names, asker: Asker | None = None) -> None:
+        self._bank, self._key, self._names, self._asker = bank, key, names, asker
+
+    # The gate
+
+    def enter(self) -> Authority:
+        """The bank's authority, after asking it whether the caller's key may read.
+
+        Raises:
+            NotPermitted: It may not, or not any more.
+        """
+        authority = self._bank.authority
+        authority.check_read(self._key, self._bank.host.clock.now_ms())
+        return authority
+
+    def asker(self, authority: Authority) -> Asker:
+        """Relative to whom provenance is told: the bank's agent, or in a shared bank whoever asks."""
+        if authority.agents or self._asker is None:
+            return Asker(authority.agents, authority.controllers)
+        return self._asker
+
+    def filter(self, where: Where, authority: Authority) -> Filter:
+        """The store's form of the caller's filters."""
+        return compile_filter(where, self._bank.store.salt, self.asker(authority))
+
+    # Looking up
+
+    def get(self, ref: str) -> Record:
+        """The record that a record id, a version or a key names, in the version that is shown.
+
+        Raises:
+            UnknownRecord: None goes by that name.
+            Ambiguous: Several authors have a record of that id.
+        """
+        authority = self.enter()
+        with self._bank.store.read():
+            group, exact = self.find(ref, authority)
+            row = exact or self.shown(group, authority)
+            found = self.views([row], authority)
+        if not found:
+            raise UnknownRecord(
+                f"{ref[:80]!r} is not there any more", "Its words were erased, or its key is not here."
+            )
+        return found[0]
+
+    def history(self, ref: str) -> list[Record]:
+        """All versions of a record, newest first; those whose words are gone are left out."""
+        authority = self.enter()
+        with self._bank.store.read():
+            group, _ = self.find(ref, authority)
+            newest = sorted(group, key=lambda row: (row.at, row.ord), reverse=True)
+            return self.views(newest, authority)
+
+    def page(self, where: Where, limit: int, offset: int = 0) -> list[Record]:
+        """Records that pass, newest first."""
+        check_limit(limit)
+        if not 0 <= offset < 1 << 40:
+            raise InvalidInput(f"offset is {offset}", "Use 0 or more.")
+        authority = self.enter()
+        with self._bank.store.read():
+            return self.views(
+                self._bank.store.newest(self.filter(where, authority), limit, offset), authority
+            )
+
+    def find(self, ref: str, authority: Authority) -> tuple[list[VersionRow], VersionRow | None]:
+        """All versions of the record that `ref` names, and the one version where it names exactly one."""
+        store = self._bank.store
+        projector = Projector(store, authority)
+        if _is(parse_version, ref):
+            row = store.version_at(parse_version(ref))
+            if row is not None:
+                return projector.group_of(row), row
+        if _is(parse_record, ref) and (rows := store.of_record(parse_record(ref))):
+            groups = {(row.group, row.author if row.group is None else b"") for row in rows}
+            if len(groups) > 1:
+                choices = [str(store.version_id(row)) + f" by {to_did(row.author)}" for row in rows]
+                raise Ambiguous(
+                    f"several records have the id {ref}", choices, "Name the version that you mean."
+                )
+            return projector.group_of(rows[0]), None
+        rows = store.of_group(records.group_of_key(ref)) if len(ref) <= LIMITS.key_chars else []
+        if not rows:
+            raise UnknownRecord(
+                f"no record goes by {ref[:80]!r}",
+                "Name its id, version or key, as `muniment list` shows them.",
+            )
+        return rows, None
+
+    def shown(self, group: Sequence[VersionRow], authority: Authority) -> VersionRow:
+        """The version that stands for its record: the newest live one, else the newest."""
+        trust = self.trust(authority)
+        live = [row for row in group if row.state is State.LIVE]
+        return max(live or group, key=lambda row: (trust(row), row.at, row.ord))
+
+    # Views
+
+    def views(self, rows: Sequence[VersionRow], authority: Authority) -> list[Record]:
+        """Open versions; those that stay shut to this caller are left out."""
+        acts = self.opener().remembered(rows)
+        return [
+            self.view(row, act, authority) for row, act in zip(rows, acts, strict=True) if act is not None
+        ]
+
+    def view(self, row: VersionRow, act: Remember, authority: Authority) -> Record:
+        """One open version as callers see it."""
+        asker = self.asker(authority)
+        did = to_did(row.author)
+        others = self._live_twins(row)
+        now = self._bank.host.clock.now_ms()
+        return Record(
+            id=record_text(row.record),
+            bank=cid_text(self._bank.id),
+            version=str(self._bank.store.version_id(row)),
+            key=act.key,
+            title=act.title,
+            text=act.text,
+            tags=act.tags,
+            metadata=act.metadata or {},
+            type=act.type,
+            kind=kind_of(row.author, recalled=row.recalled, asker=asker),
+            source=source_of(row.author, tool=row.tool, asker=asker),
+            author=did,
+            author_name=self._names(row.author),
+            authors=tuple(sorted({did, *(to_did(o.author) for o in others if o.content == row.content)})),
+            session=act.session,
+            created_at_ms=act.created,
+            written_at_ms=ms_of(row.at),
+            valid_from=act.valid_from,
+            valid_until=act.valid_until,
+            source_ref=act.ref,
+            state=row.state.name.lower(),
+            supersedes=tuple(str(version) for version in act.over),
+            conflict=row.state is State.LIVE and any(other.content != row.content for other in others),
+            clock_ahead=row.at > at_of(now + 1),
+            tool=row.tool,
+            recalled=row.recalled,
+        )
+
+    def opener(self) -> Opener:
+        """Opens bodies with the caller's own key."""
+        return self._bank.opener(self._key)
+
+    def trust(self, authority: Authority) -> Callable[[VersionRow], records.Trust]:
+        """How much each version weighs."""
+        own = own_keys(authority)
+        return lambda row: records.trust_of(row.author, tool=row.tool, own=own)
+
+    def _live_twins(self, row: VersionRow) -> list[VersionRow]:
+        """Other live versions of the same record key."""
+        if row.group is None:
+            return []
+        return [other for other in self._bank.store.of_group(row.group, live=True) if other.ord != row.ord]
+
+
+def _is(parse: Callable[[str], object], ref: str) -> bool:
+    try:
+        parse(ref)
+    except MunimentError:
+        return False
+    return True
+
+
+def check_limit(limit: int) -> None:
+    """Refuse a number of hits that is none, or over `Limits.recall_limit`.
+
+    Raises:
+        InvalidInput | LimitExceeded: As their names say.
+    """
+    if limit < 1:
+        raise InvalidInput(f"limit is {limit}", "Ask for at least one.")
+    if limit > LIMITS.recall_limit:
+        raise LimitExceeded("limit", LIMITS.recall_limit, limit, "Ask again with --offset, or export.")

@@ -1,0 +1,216 @@
+"""Recall: filter, rank by words, collapse versions, cut, and explain (design section 7, "Order of work")."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from muniment.bank import Bank
+from muniment.base.clock import at_of
+from muniment.base.errors import LimitExceeded
+from muniment.base.limits import LIMITS
+from muniment.ledger.acts import Remember
+from muniment.ledger.authority import Authority
+from muniment.query import Where, choice
+from muniment.reading import Reader, check_limit
+from muniment.store.base import LIVE_ONLY, Filter, VersionRow
+from muniment.views import Hit, Hits, Term, Why
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from muniment.recall.lexical import Scored
+
+MODES = ("text", "recent")
+SNIPPET_CHARS = 200
+
+
+class Recaller:
+    """Answers queries over one bank for one key."""
+
+    def __init__(self, bank: Bank, reader: Reader) -> None:
+        self._bank, self._reader = bank, reader
+
+    def recall(self, query: str, where: Where, limit: int, mode: str | None, *, context: bool) -> Hits:
+        """Ranked records; a query without words lists the newest.
+
+        Raises:
+            LimitExceeded | InvalidInput: A limit or a filter has no meaning.
+            NotPermitted: The key may not read.
+        """
+        check_limit(limit)
+        if len(query) > LIMITS.query_chars:
+            raise LimitExceeded("query characters", LIMITS.query_chars, len(query), "Ask with fewer words.")
+        wanted = choice(mode, MODES, "mode") if mode is not None else "text"
+        if not query.strip():
+            wanted = "recent"
+        authority = self._reader.enter()
+        rule = self._reader.filter(where, authority)
+        if wanted == "recent":
+            return self._recent(rule, limit, authority)
+        return self._by_words(query, rule, where.past, limit, authority, context=context)
+
+    def _recent(self, rule: Filter, limit: int, authority: Authority) -> Hits:
+        with self._bank.store.read():
+            rows = self._collapse(self._bank.store.newest(rule, limit * 2 + 8), authority)
+            opened = self._open(self._due(rows))[:limit]
+            hits = [
+                Hit(
+                    record=(record := self._reader.view(row, act, authority)),
+                    score=1.0,
+                    signals={"rank": float(rank)},
+                    snippet=_start(act.text),
+                    conflict=record.conflict,
+                )
+                for rank, (row, act) in enumerate(opened, 1)
+            ]
+        return Hits(hits, "recent")
+
+    def _by_words(
+        self, query: str, rule: Filter, past: bool, limit: int, authority: Authority, *, context: bool
+    ) -> Hits:
+        index = self._bank.index
+        index.refresh()
+        allow = None if rule == LIVE_ONLY else self._mask(rule)
+        asked = limit + 4
+        while True:
+            ranking = index.search(query, asked, allow, past=past, context=context)
+            rows = {
+                row.ord: row for row in self._bank.store.versions([scored.ord for scored in ranking.hits])
+            }
+            order = self._due([rows[scored.ord] for scored in ranking.hits if scored.ord in rows])
+            kept = order if past else self._collapse(order, authority)
+            opened = self._open(kept[: limit + 4])[:limit]
+            if len(opened) >= limit or len(ranking.hits) < asked:
+                break
+            asked *= 4
+        by_ord = {scored.ord: (rank, scored) for rank, scored in enumerate(ranking.hits, 1)}
+        hits = [self._hit(row, act, *by_ord[row.ord], query, authority) for row, act in opened]
+        return Hits(hits, "text")
+
+    def _mask(self, rule: Filter) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Which ords pass, as a mask from 0 to the last ord."""
+        import numpy as np
+
+        mask = np.zeros(self._bank.store.watermark().last_ord + 1, np.bool_)
+        mask[np.asarray(self._bank.store.select(rule), np.int64)] = True
+        return mask
+
+    def _due(self, rows: Sequence[VersionRow]) -> list[VersionRow]:
+        """Without versions whose clock runs ahead: they are shown when their time comes."""
+        now = at_of(self._bank.host.clock.now_ms() + 1)
+        return [row for row in rows if row.at <= now]
+
+    def _collapse(self, rows: Sequence[VersionRow], authority: Authority) -> list[VersionRow]:
+        """Of the live versions of one key that weigh the same, only the newest one that was found."""
+        best: dict[tuple[bytes, object], VersionRow] = {}
+        trust = self._reader.trust(authority)
+        for row in rows:
+            if row.group is not None:
+                place = (row.group, trust(row))
+                if place not in best or (row.at, row.ord) > (best[place].at, best[place].ord):
+                    best[place] = row
+        out: list[VersionRow] = []
+        seen: set[tuple[bytes, object]] = set()
+        for row in rows:
+            if row.group is None:
+                out.append(row)
+            elif (place := (row.group, trust(row))) not in seen:
+                seen.add(place)
+                out.append(best[place])
+        return out
+
+    def _open(self, rows: Sequence[VersionRow]) -> list[tuple[VersionRow, Remember]]:
+        acts = self._reader.opener().remembered(rows)
+        return [(row, act) for row, act in zip(rows, acts, strict=True) if act is not None]
+
+    def _hit(
+        self,
+        row: VersionRow,
+        act: Remember,
+        rank: int,
+        scored: Scored,
+        query: str,
+        authority: Authority,
+    ) -> Hit:
+        record = self._reader.view(row, act, authority)
+        from muniment.recall.snippet import snippet
+
+        cut = snippet(
+            act.text,
+            query,
+            self._bank.index.analyzer,
+            width=SNIPPET_CHARS,
+            weights={term.term: term.idf for term in scored.terms},
+        )
+        return Hit(
+            record=record,
+            score=scored.share,
+            signals=_signals(scored, rank),
+            snippet=cut.text,
+            highlights=tuple(cut.highlights),
+            terms=_terms(scored),
+            conflict=record.conflict,
+        )
+
+    def why(self, query: str, ref: str, where: Where) -> Why:
+        """Why a record answers a query, or does not.
+
+        Raises:
+            UnknownRecord | Ambiguous: As for `get`.
+        """
+        authority = self._reader.enter()
+        index = self._bank.index
+        index.refresh()
+        group, exact = self._reader.find(ref, authority)
+        row = exact or self._reader.shown(group, authority)
+        rule = self._reader.filter(where, authority)
+        scored = index.explain(query, row.ord)
+        opened = self._open([row])
+        ranking = index.search(query, LIMITS.recall_limit, self._mask(rule), past=where.past)
+        terms = ranking.query_terms
+        rank = next((n for n, found in enumerate(ranking.hits, 1) if found.ord == row.ord), None)
+        if scored is None or not opened:
+            return Why(query, None, None, tuple(terms), tuple(terms), _no_hit(row, terms))
+        hit = self._hit(row, opened[0][1], rank or 0, scored, query, authority)
+        matched = {term.term for term in hit.terms if term.tf}
+        missed = tuple(term for term in terms if term not in matched)
+        return Why(query, hit, rank, tuple(terms), missed, _reason(rank, hit, row))
+
+
+def _no_hit(row: VersionRow, terms: Sequence[str]) -> str:
+    if not terms:
+        return "The query has no words to rank by."
+    state = row.state.name.lower()
+    return f"It holds none of the query's words, nor do its neighbours; it is {state}."
+
+
+def _reason(rank: int | None, hit: Hit, row: VersionRow) -> str:
+    if rank is not None:
+        words = [term.term for term in sorted(hit.terms, key=lambda t: -t.score) if term.tf]
+        own = (
+            f"It holds {', '.join(words[:5])}." if words else "Only its conversation holds the query's words."
+        )
+        return f"Rank {rank}. {own}"
+    if row.state.name != "LIVE":
+        return f"It matches, but it is {row.state.name.lower()}: only live records are recalled."
+    return f"It matches, but ranks below the first {LIMITS.recall_limit} or does not pass the filters."
+
+
+def _signals(scored: Scored, rank: int) -> dict[str, float]:
+    return {
+        "text": scored.score,
+        "word": scored.word,
+        "window": scored.window,
+        "session": scored.session,
+        "rank": float(rank),
+    }
+
+
+def _terms(scored: Scored) -> tuple[Term, ...]:
+    return tuple(Term(t.term, t.tf, t.df, t.idf, t.contribution) for t in scored.terms)
+
+
+def _start(text: str) -> str:
+    flat = " ".join(text[: SNIPPET_CHARS * 4].split())
+    return flat if len(flat) <= SNIPPET_CHARS else flat[: SNIPPET_CHARS - 1].rstrip() + "…"

@@ -1,0 +1,173 @@
+"""Remembering: from drafts to versions that are there once, however often they are written (design section 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from muniment.bank import Bank
+from muniment.base.ids import RecordId, VersionId, cid_text, record_text, uuid7
+from muniment.base.limits import LIMITS
+from muniment.ledger import records
+from muniment.ledger.acts import Remember, check_remember, write_digest
+from muniment.ledger.authority import Authority
+from muniment.project import Projector, facets_of, own_keys
+from muniment.store.base import Naming, NamingRow, State, VersionRow
+from muniment.views import Remembered
+from muniment.writing import Writer
+
+_NO_ID = RecordId(bytes(16))
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A memory to be written. What is None is filled in: `id` is new, `created` (Unix ms) is now."""
+
+    text: str
+    key: str | None = None
+    title: str | None = None
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] | None = None
+    type: str = "note"
+    session: str | None = None
+    created: int | None = None
+    valid_from: int | None = None
+    valid_until: int | None = None
+    tool: bool = False
+    recalled: bool = False
+    ref: str | None = None
+    id: RecordId | None = None
+
+    def act(self, record: RecordId, now: int, over: tuple[VersionId, ...]) -> Remember:
+        """The act that says it."""
+        return Remember(
+            id=record,
+            text=self.text,
+            created=now if self.created is None else self.created,
+            key=self.key,
+            title=self.title,
+            type=self.type,
+            tags=self.tags,
+            metadata=self.metadata,
+            session=self.session,
+            valid_from=self.valid_from,
+            valid_until=self.valid_until,
+            over=over,
+            tool=self.tool,
+            recalled=self.recalled,
+            ref=self.ref,
+        )
+
+
+def remember(bank: Bank, key: bytes, drafts: Sequence[Draft]) -> list[Remembered]:
+    """Write memories in one durable transaction; those that are there already change nothing.
+
+    They share entries of up to `Limits.acts_per_entry` acts; a record key that comes again starts a new
+    entry, since only an entry that exists can be superseded.
+
+    Raises:
+        LimitExceeded | InvalidInput: A draft is over a limit or has no meaning; nothing is written.
+        NotPermitted | WaitingForKey | KeyUsedElsewhere | StorageError: As their names say.
+    """
+    now = bank.host.clock.now_ms()
+    for draft in drafts:
+        check_remember(draft.act(_NO_ID, now, ()))
+    with bank.write() as authority:
+        authority.check_write(key, now)
+        batch = _Batch(bank, key, now)
+        for draft in drafts:
+            if batch.is_full_for(draft):
+                batch.flush()
+            batch.add(draft)
+        batch.flush()
+        return [result for result in batch.results if result is not None]
+
+
+class _Batch:
+    """The new memories of the next entry, and the results so far in the order of the drafts."""
+
+    def __init__(self, bank: Bank, key: bytes, now: int) -> None:
+        self._bank, self._store, self._key, self._now = bank, bank.store, key, now
+        self._writer = Writer(bank, key)
+        self._acts: list[Remember] = []
+        self._hidden: list[list[VersionRow]] = []
+        self._slots: list[list[int]] = []  # for each act, the results that it answers
+        self._by_digest: dict[bytes, int] = {}
+        self._keys: set[str] = set()
+        self._bytes = 0
+        self.results: list[Remembered | None] = []
+
+    def is_full_for(self, draft: Draft) -> bool:
+        """Whether the draft must wait for the next entry."""
+        size = self._bytes + 4 * len(draft.text) > LIMITS.entry_bytes // 2
+        return (
+            draft.key in self._keys or len(self._acts) == LIMITS.acts_per_entry or (size and bool(self._acts))
+        )
+
+    def add(self, draft: Draft) -> None:
+        """Take a draft in, or note that it is there already."""
+        digest = write_digest(draft.act(_NO_ID, self._now, ()), self._key)
+        slot = len(self.results)
+        self.results.append(self._there(draft, digest))
+        if self.results[slot] is not None:
+            return
+        twin = self._by_digest.get(digest)
+        if twin is not None and draft.created in {None, self._acts[twin].created}:
+            self._slots[twin].append(slot)
+            return
+        live = [] if draft.key is None else self._store.of_group(records.group_of_key(draft.key), live=True)
+        own = [row.record for row in live if row.author == self._key]
+        record = draft.id or (own[-1] if own else uuid7(self._now, self._bank.host.entropy.bytes(10)))
+        self._by_digest[digest] = len(self._acts)
+        self._acts.append(draft.act(record, self._now, tuple(map(self._store.version_id, live))))
+        self._hidden.append(live)
+        self._slots.append([slot])
+        self._bytes += 4 * len(draft.text)
+        if draft.key is not None:
+            self._keys.add(draft.key)
+
+    def _there(self, draft: Draft, digest: bytes) -> Remembered | None:
+        for row in self._store.of_write(digest):
+            if row.state is State.LIVE and draft.created in {None, row.created}:
+                version = str(self._store.version_id(row))
+                return Remembered(
+                    record_text(row.record), version, created=False, bank=cid_text(self._bank.id)
+                )
+        return None
+
+    def flush(self) -> None:
+        """Write the acts gathered so far as one entry, with their rows."""
+        if not self._acts:
+            return
+        authority = self._bank.rulings.authority
+        entry, seq = self._writer.commit_acts(authority, self._acts, self._now)
+        self._project(authority, seq, entry.header.at)
+        bank = cid_text(self._bank.id)
+        for index, (act, slots) in enumerate(zip(self._acts, self._slots, strict=True)):
+            version = str(VersionId(entry.id, index))
+            over = tuple(map(str, act.over))
+            for number, slot in enumerate(slots):
+                self.results[slot] = Remembered(record_text(act.id), version, number == 0, bank, over)
+        for gathered in (self._acts, self._hidden, self._slots, self._by_digest, self._keys):
+            gathered.clear()
+        self._bytes = 0
+
+    def _project(self, authority: Authority, seq: int, at: int) -> None:
+        """The rows of a new entry by a key of this peer: what it supersedes is known, so no group is resolved."""
+        projector, own = Projector(self._store, authority), own_keys(authority)
+        rows = [projector.version_row(seq, index, self._key, at, act) for index, act in enumerate(self._acts)]
+        self._store.add_versions(rows, [facets_of(self._store.salt, act) for act in self._acts])
+        names = [
+            NamingRow(target, Naming.OVER, seq, index)
+            for index, act in enumerate(self._acts)
+            for target in act.over
+        ]
+        if not names:
+            return
+        self._store.add_namings(names)
+        for act, hidden in zip(self._acts, self._hidden, strict=True):
+            trust = records.trust_of(self._key, tool=act.tool, own=own)
+            for row in hidden:
+                if records.trust_of(row.author, tool=row.tool, own=own) <= trust:
+                    self._store.set_state(row.ord, State.SUPERSEDED, at)

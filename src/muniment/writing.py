@@ -1,0 +1,167 @@
+"""Writing into a bank: from drafts to one signed entry, durable when it returns (design sections 3, 5 and 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from muniment.bank import Bank
+from muniment.base import codec
+from muniment.base.clock import tick
+from muniment.base.errors import KeyUsedElsewhere, WaitingForKey
+from muniment.base.ids import EntryId
+from muniment.epoch_keys import start
+from muniment.identity.did import to_did
+from muniment.ledger import entry as entries
+from muniment.ledger.acts import Act, Set, to_bytes
+from muniment.ledger.authority import Authority
+from muniment.ledger.control import Control, EpochId
+from muniment.ledger.entry import Entry, Header
+from muniment.ledger.levels import ADMIN
+from muniment.project import Projector
+from muniment.store.base import EntryRow, Verdict
+
+
+class Writer:
+    """Writes into one bank with one key of this peer."""
+
+    def __init__(self, bank: Bank, key: bytes) -> None:
+        self._bank, self._key = bank, key
+
+    # Entries
+
+    def commit_acts(
+        self, authority: Authority, acts: Sequence[Act], now: int, prev: tuple[EntryId, ...] | None = None
+    ) -> tuple[Entry, int]:
+        """Seal, sign and store acts as one entry; needs an open `bank.write()`."""
+        epoch, key = self._sealing_epoch(authority, now)
+        authority = self._bank.rulings.authority  # starting an epoch added a control entry
+        prev, at = self._prev() if prev is None else prev, self._at(now)
+        nonces = self._bank.host.entropy.bytes(24 * len(acts))
+        bodies, refs = [], []
+        for index, act in enumerate(acts):
+            bound_to = entries.associated(self._bank.id, epoch, self._key, act.code, index)
+            sealed = entries.seal_body(key, nonces[24 * index : 24 * index + 24], to_bytes(act), bound_to)
+            bodies.append(sealed)
+            refs.append(entries.act_ref(act.code, sealed))
+        header = Header(self._bank.id, self._key, prev, authority.heads, at, epoch, tuple(refs), ())
+        return self._append(header, bodies)
+
+    def commit_control(self, authority: Authority, acts: Sequence[Control], now: int) -> tuple[Entry, int]:
+        """Sign and store control acts as one entry; needs an open `bank.write()`."""
+        header = Header(
+            self._bank.id, self._key, self._prev(), authority.heads, self._at(now), None, (), tuple(acts)
+        )
+        entry, seq = self._append(header, [])
+        self._bank.rulings.refresh()
+        return entry, seq
+
+    def _append(self, header: Header, bodies: list[bytes]) -> tuple[Entry, int]:
+        host = self._bank.host
+        signed = entries.header_bytes(header)
+        entry = entries.assemble(signed, host.keyring.sign(self._key, codec.ENTRY, signed), header)
+        previous = header.prev[-1] if header.prev else None
+        host.journal.record(self._bank.id, self._key, previous, entry.id)
+        row = EntryRow(
+            seq=0,
+            id=entry.id,
+            author=self._key,
+            at=header.at,
+            control=entry.is_control,
+            verdict=Verdict.COUNTS,
+            local=True,
+            readable=True,
+            prev=header.prev,
+            envelope=entry.envelope,
+            epoch=header.epoch,
+        )
+        return entry, self._bank.store.add_entry(row, bodies)
+
+    def _at(self, now: int) -> int:
+        return tick(self._bank.store.last_at(), now)
+
+    def _prev(self) -> tuple[EntryId, ...]:
+        """The key's tips here, after the journal has been asked whether all of them were signed here."""
+        store, journal = self._bank.store, self._bank.host.journal
+        tips = store.tips(self._key)
+        slot = journal.read(self._bank.id, self._key)
+        if slot is None:
+            if all((row := store.entry(tip)) is not None and row.local for tip in tips):
+                return tips
+        elif tips in {(slot.latest,), (slot.previous,)} or (not tips and slot.previous is None):
+            return tips
+        elif slot.latest is not None and self._signed_here_since(tips, slot.latest):
+            return tips  # a power cut took the journal's last lines, the bank kept its own
+        raise KeyUsedElsewhere(
+            f"the key {to_did(self._key)} has signed entries that this installation does not know of, "
+            "or the bank's file is older than the keyring's journal",
+            "If you restored a backup or copied the folder: `muniment key mine`. If not, the key may be stolen.",
+        )
+
+    def _signed_here_since(self, tips: tuple[EntryId, ...], journalled: EntryId) -> bool:
+        """Whether one chain of entries signed here leads from the only tip back to the journal's last line."""
+        store = self._bank.store
+        here = tips
+        while len(here) == 1:
+            if here[0] == journalled:
+                return True
+            row = store.entry(here[0])
+            if row is None or not row.local:
+                return False
+            here = row.prev
+        return False
+
+    def claim(self) -> EntryId:
+        """Say that all entries by this key are its own: an entry joins its tips, and the journal goes on from it.
+
+        Raises:
+            NotPermitted: The key may not write in this bank.
+        """
+        host = self._bank.host
+        now = host.clock.now_ms()
+        with self._bank.write() as authority:
+            authority.check_write(self._key, now)
+            tips = self._bank.store.tips(self._key)
+            act = Set("muniment", "claimed", {"tips": len(tips), "at": now})
+            entry, seq = self.commit_acts(authority, [act], now, prev=tips)
+            Projector(self._bank.store, authority).entry(self._bank.store.entry_at(seq), [act])
+            return entry.id
+
+    # Epochs
+
+    def _sealing_epoch(self, authority: Authority, now: int) -> tuple[EpochId, bytes]:
+        epoch = authority.current_epoch(now)
+        if epoch is None:
+            level = authority.level(self._key, now)
+            if level is None or level.code < ADMIN:
+                raise WaitingForKey(
+                    "the readers of this bank have changed and no key is sealed to exactly them yet",
+                    "An admin's peer starts a new epoch at its next write; write again after syncing with it.",
+                )
+            epoch = self.start_epoch(authority, now)
+            authority = self._bank.rulings.authority
+        key = self._bank.epoch_keys(self._key).get(authority, epoch)
+        if key is None:
+            raise WaitingForKey(
+                "the bank's current epoch key is not open to this key",
+                "Sync with a member who holds it; any of them may share it.",
+            )
+        return epoch, key
+
+    def start_epoch(self, authority: Authority, now: int) -> EpochId:
+        """Start an epoch for all readers of now; needs an open `bank.write()` and an admin's key."""
+        entropy, mine = self._bank.host.entropy, self._bank.epoch_keys(self._key)
+        older = {
+            epoch: key for epoch in authority.epoch_heads if (key := mine.get(authority, epoch)) is not None
+        }
+        readers = authority.readers(now)
+        act = start(
+            self._bank.id,
+            entropy.bytes(32),
+            entropy.bytes(16),
+            readers,
+            older,
+            ephemeral={reader: entropy.bytes(32) for reader in readers},
+            nonces={epoch: entropy.bytes(24) for epoch in older},
+        )
+        entry, _ = self.commit_control(authority, [act], now)
+        return EpochId(entry.id, 0)
