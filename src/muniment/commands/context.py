@@ -1,0 +1,112 @@
+"""Where a command runs, as whom, and what the surface lends it: questions, progress, a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+
+from muniment.base.errors import InvalidInput, UnknownAgent
+
+if TYPE_CHECKING:
+    from muniment.agent import Agent
+    from muniment.peer import Peer
+
+
+class Tick(Protocol):
+    """Moves what shows progress."""
+
+    def __call__(self, done: int, total: int, items: int = 0, /) -> None:
+        """So much is done, of so much in all (0: unknown), and so many things came of it."""
+
+
+class Context:
+    """What a handler is given beside its parameters. It opens the peer when it is first needed.
+
+    Args:
+        home: The peer folder; None for the usual one.
+        agent: Name of the agent that acts; None to let the peer choose.
+        passphrase: Asked for the keyring's passphrase, if it has one.
+        stdout: Where a file written to `-` goes; None where there is no such thing.
+        options: Further keywords for opening the peer.
+    """
+
+    def __init__(
+        self,
+        home: str | Path | None = None,
+        agent: str | None = None,
+        *,
+        passphrase: Callable[[], str] | None = None,
+        stdout: BinaryIO | None = None,
+        **options: Any,
+    ) -> None:
+        self.home = home
+        self.agent_name = agent
+        self.stdout = stdout
+        self._passphrase = passphrase
+        self._options = options
+        self._peer: Peer | None = None
+
+    @property
+    def peer(self) -> Peer:
+        """The open peer."""
+        if self._peer is None:
+            from muniment.peer import open_peer
+
+            self._peer = open_peer(self.home, passphrase=self._passphrase, **self._options)
+        return self._peer
+
+    @property
+    def standing_peer(self) -> Peer:
+        """The open peer, if there is anything in its folder.
+
+        Raises:
+            UnknownAgent: Nothing was ever kept there.
+        """
+        if not self.peer.exists:
+            raise UnknownAgent(
+                f"nothing is remembered in {self.peer.home} yet",
+                'Start with: muniment remember "…", or say where it is with --home.',
+            )
+        return self.peer
+
+    def agent(self, *, for_write: bool = False) -> Agent:
+        """The agent that acts.
+
+        Raises:
+            UnknownAgent: There is no agent of that name, or nothing was ever kept here.
+            Ambiguous: Nobody said which of several agents is meant.
+        """
+        peer = self.peer if for_write else self.standing_peer
+        return peer.choose_agent(self.agent_name, for_write=for_write)
+
+    def stream(self) -> BinaryIO:
+        """Where `-` leads.
+
+        Raises:
+            InvalidInput: The surface has no such stream.
+        """
+        if self.stdout is None:
+            raise InvalidInput("there is no output stream here", "Name a file.")
+        return self.stdout
+
+    @contextmanager
+    def watch(self, label: str, unit: str) -> Iterator[Tick | None]:  # noqa: ARG002 (surfaces look at them)
+        """Long work: surfaces that can show progress give a function to call now and then.
+
+        `unit` is `bytes`, or what is counted.
+        """
+        yield None
+
+    def close(self) -> None:
+        """Let go of the peer; harmless when done twice."""
+        if self._peer is not None:
+            self._peer.close()
+            self._peer = None
+
+    def __enter__(self) -> Context:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,83 @@
+"""The commands about this installation: set it up, look it over, prove it."""
+
+from __future__ import annotations
+
+from muniment.commands.context import Context
+from muniment.commands.results import Checkup, Chosen, Findings
+from muniment.commands.table import Command, Example, Param, Result, family
+
+
+def _init(context: Context, *, agent: str | None, passphrase: str | None, use_system_keyring: bool) -> Result:
+    made = context.peer.init(agent=agent, passphrase=passphrase, use_system_keyring=use_system_keyring)
+    return Chosen(made)
+
+
+def _check(context: Context, *, rebuild: bool) -> Result:
+    agent = context.agent()
+    with context.watch("Checking", "steps") as tick:
+        return Checkup(agent.name, agent.check(rebuild=rebuild, progress=tick), rebuilt=rebuild)
+
+
+def _verify(context: Context) -> Result:
+    agent = context.agent()
+    with context.watch("Verifying", "entries") as tick:
+        return agent.verify(progress=tick)
+
+
+def _doctor(context: Context) -> Result:
+    return Findings(context.peer.doctor())
+
+
+COMMANDS = family(
+    Command(
+        "init",
+        "Nobody has to call it: the first memory does the same with defaults. It chooses what can't be chosen later "
+        "without effort: a passphrase that seals the private keys, or the system keyring, and the first agent's name.",
+        (
+            Example("muniment init --passphrase", "seal the keys; asks twice, shows nothing"),
+            Example("muniment init --agent ava", "with a name of your own"),
+        ),
+        (
+            Param("passphrase", "secret", "Seal the private keys: with MUNIMENT_PASSPHRASE, or asked for"),
+            Param("agent", "text", "What to call the first agent, if not `default`", metavar="NAME"),
+            Param("use_system_keyring", "flag", "Let the system keyring hold what seals the private keys", False,
+                  option="system-keyring"),
+        ),
+        "none",
+        True,
+        _init,
+    ),
+    Command(
+        "check",
+        "Compares pages, hashes, tables and indexes with each other. What is derived can be made again from the "
+        "signed entries with --rebuild. Exit code 1 says that something was found.",
+        (
+            Example("muniment check", "look"),
+            Example("muniment check --rebuild", "make tables and indexes again"),
+        ),
+        (Param("rebuild", "flag", "Make all that is derived again from the signed entries", False),),
+        "read",
+        True,
+        _check,
+    ),
+    Command(
+        "verify",
+        "Checks every signature and every hash again, and works out afresh who had the right to write what. Entries "
+        "without effect are listed with their authors.",
+        (Example("muniment verify", "prove the bank"),),
+        (),
+        "read",
+        False,
+        _verify,
+    ),
+    Command(
+        "doctor",
+        "Looks at folders, keys, their protection, the disk and optional parts, and says what to do about each "
+        "finding. Exit code 1 says that something failed.",
+        (Example("muniment doctor", "is all well?"),),
+        (),
+        "none",
+        False,
+        _doctor,
+    ),
+)  # fmt: skip

@@ -1,0 +1,81 @@
+"""Results that are more than one view: lists, and findings that can be well or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+
+class _Shown(Protocol):
+    def to_json(self) -> dict[str, Any]: ...
+
+
+class Listed(list[Any]):
+    """A list of views under one name in JSON: `{"records": [...]}`."""
+
+    def __init__(self, name: str, items: Iterable[_Shown]) -> None:
+        super().__init__(items)
+        self.name = name
+
+    def to_json(self) -> dict[str, Any]:
+        """The list as `--json` prints it."""
+        return {self.name: [item.to_json() for item in self]}
+
+
+class Exported:
+    """What an export wrote, and where to (`-`: the output stream)."""
+
+    def __init__(self, path: str, records: int) -> None:
+        self.path, self.records = path, records
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as `--json` prints it."""
+        return {"path": self.path, "records": self.records}
+
+
+class Chosen:
+    """What `init` set up."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self.values = dict(values)
+
+    def to_json(self) -> dict[str, Any]:
+        """The choices as `--json` prints them."""
+        return self.values
+
+
+class Checkup:
+    """What `check` found; well when it found nothing."""
+
+    def __init__(self, agent: str, problems: Iterable[Any], *, rebuilt: bool) -> None:
+        self.agent, self.problems, self.rebuilt = agent, list(problems), rebuilt
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+    def to_json(self) -> dict[str, Any]:
+        """The findings as `--json` prints them."""
+        problems = [{"where": p.where, "what": p.what, "next_step": p.next_step} for p in self.problems]
+        return {"agent": self.agent, "ok": self.ok, "rebuilt": self.rebuilt, "problems": problems}
+
+
+class Findings:
+    """What `doctor` found; well when nothing failed."""
+
+    def __init__(self, findings: Iterable[Any]) -> None:
+        self.findings = list(findings)
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing failed."""
+        return all(finding.status != "fail" for finding in self.findings)
+
+    def to_json(self) -> dict[str, Any]:
+        """The findings as `--json` prints them."""
+        rows = [
+            {"name": f.name, "status": f.status, "detail": f.detail, "next_step": f.next_step}
+            for f in self.findings
+        ]
+        return {"ok": self.ok, "findings": rows}

@@ -1,0 +1,196 @@
+"""The root of the command line, and how one command is run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from muniment.base.limits import LIMITS
+from muniment.commands.context import Context, Tick
+from muniment.commands.table import Command, Param, invoke
+from muniment.commands.values import from_words
+from muniment.surfaces.cli.build import Globals, TableGroup
+from muniment.surfaces.cli.output import Output
+
+OVERVIEW = """\
+muniment: memory for AI agents that its owners can prove
+
+  muniment remember "The deploy window is Friday at ten"    keep a memory
+  muniment recall "when do we deploy?"                      find it again
+  muniment import chat.json                                 take in a conversation
+  muniment verify                                           prove who wrote what
+
+Every memory is signed by its writer and sealed for its readers. The first one sets everything up.
+All commands: muniment --help. About one of them: muniment recall --help.
+"""
+
+HELP = "Memory for AI agents that its owners can prove: signed, sealed, and recalled by words."
+STDIN = "-"
+SHELLS = ("bash", "zsh", "fish")
+
+
+class CommandLine(Context):
+    """A context that can show progress and ask for a passphrase."""
+
+    def __init__(self, given: Globals, output: Output) -> None:
+        from muniment.surfaces.cli.asking import passphrase
+
+        super().__init__(given.home, given.agent, passphrase=passphrase, stdout=output.stream())
+        self.output = output
+
+    @contextmanager
+    def watch(self, label: str, unit: str) -> Iterator[Tick | None]:
+        """Show a bar on standard error, if a person looks there."""
+        if not self.output.person_at_stderr:
+            yield None
+            return
+        from muniment.surfaces.cli.progress import bar
+
+        with bar(label, unit, self.output.err) as tick:
+            yield tick
+
+
+def run(given: Globals, command: Command, words: dict[str, Sequence[str]]) -> None:
+    """Translate, call, show.
+
+    Raises:
+        click.exceptions.Exit: With code 1, where a check found something.
+        MunimentError: Whatever goes wrong.
+    """
+    output = Output()
+    params: dict[str, Any] = {}
+    for param in command.params:
+        value = _value(param, words.get(param.name), given)
+        if value is not None:
+            params[param.name] = value
+    with CommandLine(given, output) as context:
+        result = invoke(command.name, context, params)
+        if getattr(result, "path", None) == STDIN:
+            # The stream itself is the answer; the report would spoil it.
+            if output.person_at_stderr:
+                output.error(f"{_plain(command.name)(result)}")
+        elif given.json:
+            output.json(result.to_json())
+        elif output.person:
+            from muniment.surfaces.cli.pretty import DRAW
+
+            output.rich(DRAW[command.name](result))
+        else:
+            output.text(_plain(command.name)(result))
+    if getattr(result, "ok", True) is False:
+        raise click.exceptions.Exit(1)
+
+
+def _plain(name: str) -> Callable[[Any], str]:
+    from muniment.surfaces.cli.plain import WRITE
+
+    return WRITE[name]
+
+
+def _value(param: Param, typed: Any, given: Globals) -> Any:
+    """A parameter's value from what was typed; None where nothing was."""
+    if param.stdin and (typed == STDIN or (typed is None and _piped())):
+        return _read_stdin()
+    if param.name == "agent" and typed is None:
+        return given.agent
+    if typed is None:
+        return None
+    if param.type == "secret":
+        from muniment.surfaces.cli.asking import new_passphrase
+
+        return new_passphrase()
+    if param.type == "flag":
+        return param.default is not True
+    return from_words(param, [typed] if isinstance(typed, str) else typed)
+
+
+def _piped() -> bool:
+    return sys.stdin is not None and not sys.stdin.closed and not sys.stdin.isatty()
+
+
+def _read_stdin() -> str | None:
+    """All of standard input; bytes that are no UTF-8 are kept as lone surrogates. One newline at the end goes."""
+    if sys.stdin is None or sys.stdin.closed:
+        return None
+    # One byte over the limit is enough to be refused for it.
+    data = sys.stdin.buffer.read(LIMITS.text_bytes + 3)
+    text = data.decode("utf-8", "surrogateescape")
+    return text.removesuffix("\n").removesuffix("\r")
+
+
+class Root(TableGroup):
+    """`muniment` itself."""
+
+    def alone(self, context: click.Context) -> None:  # noqa: ARG002
+        """What it is, in a few lines."""
+        Output().text(OVERVIEW.rstrip("\n"))
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Where to go from here."""
+        with formatter.section("To begin"):
+            formatter.write('  muniment remember "The deploy window is Friday at ten"\n')
+            formatter.write('  muniment recall "when do we deploy?"\n')
+
+
+def _version(context: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value and not context.resilient_parsing:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            number = version("muniment")
+        except PackageNotFoundError:
+            number = "(not installed)"
+        Output().text(f"muniment {number}")
+        context.exit()
+
+
+@click.command("completion", short_help="Print what a shell needs to complete commands and options.")
+@click.argument("shell", type=click.Choice(SHELLS))
+def _completion(shell: str) -> None:
+    """Print what a shell needs to complete commands and options.
+
+    \b
+    bash: eval "$(muniment completion bash)"          in ~/.bashrc
+    zsh:  eval "$(muniment completion zsh)"           in ~/.zshrc
+    fish: muniment completion fish | source           in ~/.config/fish/config.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    if kind is not None:
+        Output().text(kind(root(), {}, "muniment", "_MUNIMENT_COMPLETE").source())
+
+
+@click.command("help", hidden=True)
+@click.argument("words", nargs=-1)
+def _help(words: tuple[str, ...]) -> None:
+    """Show the help of a command."""
+    root().main([*words, "--help"], prog_name="muniment", standalone_mode=False)
+
+
+def root() -> Root:
+    """The command line, built anew."""
+    group = Root(
+        "",
+        run,
+        help=HELP,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+    group.name = "muniment"
+    group.params.append(
+        click.Option(
+            ["--version"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_version,
+            help="Print the version.",
+        )
+    )
+    group.add_command(_completion)
+    group.add_command(_help)
+    return group

@@ -1,0 +1,278 @@
+"""Results as lines of text, for pipes and logs: full ids, times in UTC, no tabs, no colours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from muniment.commands.results import Checkup, Chosen, Exported, Findings, Listed
+from muniment.surfaces.cli.words import count, number, one_line, shown, size, utc
+from muniment.views import AgentInfo, Hit, Hits, ImportReport, Record, Remembered, Stats, Why
+
+LINE = 160
+
+
+def _fields(rows: Iterable[tuple[str, Any]]) -> str:
+    kept = [(name, str(value)) for name, value in rows if value not in (None, "", ())]
+    wide = max((len(name) for name, _ in kept), default=0)
+    return "\n".join(f"{name:<{wide}}  {value}" for name, value in kept)
+
+
+def _label(record: Record) -> str:
+    """Key or title, in front of the words."""
+    names = [one_line(name, 60) for name in (record.key, record.title) if name]
+    return f"[{' · '.join(names)}] " if names else ""
+
+
+def who(record: Record) -> str:
+    """Who wrote it: the name if there is one, the derived source behind it."""
+    name = one_line(record.author_name or record.author, 60)
+    return f"{name} ({record.source})"
+
+
+def _provenance(record: Record) -> str:
+    parts = [record.id, record.type, f"by {who(record)}", utc(record.created_at_ms)]
+    if record.session:
+        parts.append(f"in {one_line(record.session, 60)}")
+    if record.tags:
+        parts.append(f"tags {', '.join(one_line(tag) for tag in record.tags)}")
+    if record.state != "live":
+        parts.append(record.state)
+    if record.clock_ahead:
+        parts.append("clock ahead")
+    return "  ".join(parts)
+
+
+def _row(record: Record) -> str:
+    flag = " (conflict)" if record.conflict else ""
+    return f"{_label(record)}{one_line(record.text, LINE)}{flag}\n  {_provenance(record)}"
+
+
+def _remembered(result: Remembered) -> str:
+    if not result.created:
+        return f"already there: {result.id}"
+    over = f", in place of {count(len(result.superseded), 'version')}" if result.superseded else ""
+    return f"remembered {result.id}{over}"
+
+
+def _hit(place: int, hit: Hit) -> str:
+    flags = [name for name, on in (("conflict", hit.conflict), ("archived", hit.archived)) if on]
+    label, flag = _label(hit.record), f" ({', '.join(flags)})" if flags else ""
+    return (
+        f"{place}. {hit.score:.2f}  {label}{one_line(hit.snippet or hit.record.text, 2 * LINE)}{flag}\n"
+        f"   {_provenance(hit.record)}"
+    )
+
+
+def _hits(result: Hits) -> str:
+    lines = [_hit(place, hit) for place, hit in enumerate(result, 1)]
+    if not lines:
+        lines.append("no memory matches")
+    if result.degraded:
+        lines.append(f"note: {one_line(result.degraded)}")
+    return "\n".join(lines)
+
+
+def record_rows(record: Record) -> list[tuple[str, Any]]:
+    """What is to be said of a record beside its text: names and values, the empty ones too."""
+    return [
+        ("key", record.key and one_line(record.key)),
+        ("title", record.title and one_line(record.title)),
+        ("state", record.state + (", conflict" if record.conflict else "")),
+        ("type", record.type),
+        ("tags", ", ".join(one_line(tag) for tag in record.tags)),
+        ("session", record.session and one_line(record.session)),
+        ("said", utc(record.created_at_ms)),
+        ("signed", utc(record.written_at_ms) + (" (clock ahead)" if record.clock_ahead else "")),
+        ("true from", record.valid_from and utc(record.valid_from)),
+        ("true until", record.valid_until and utc(record.valid_until)),
+        ("kind", record.kind),
+        ("by", who(record)),
+        ("author", record.author),
+        ("record", record.id),
+        ("version", record.version),
+        ("supersedes", ", ".join(record.supersedes)),
+        ("origin", record.source_ref and one_line(record.source_ref)),
+        *((f"meta {one_line(n, 40)}", one_line(value_text(v), LINE)) for n, v in record.metadata.items()),
+    ]
+
+
+def value_text(value: Any) -> str:
+    """A metadata value as it would be typed."""
+    from muniment.surfaces.cli.output import as_json
+
+    return value if isinstance(value, str) else as_json(value)
+
+
+def _record(record: Record) -> str:
+    return f"{_fields(record_rows(record))}\n\n{shown(record.text)}"
+
+
+def _list(records: Listed) -> str:
+    return "\n".join(map(_row, records)) or "no memories"
+
+
+def _history(records: Listed) -> str:
+    lines = []
+    for place, record in zip(range(len(records), 0, -1), records, strict=True):
+        lines.append(f"{place}. {record.state}  {utc(record.written_at_ms)}  by {who(record)}")
+        lines.append(f"   {_label(record)}{one_line(record.text, LINE)}")
+        lines.append(f"   {record.version}")
+    return "\n".join(lines)
+
+
+def _forgotten(records: Listed) -> str:
+    return "\n".join(f"{record.state}: {_label(record)}{one_line(record.text, LINE)}" for record in records)
+
+
+def _why(result: Why) -> str:
+    lines = [one_line(result.reason, 4 * LINE)]
+    if result.hit is None:
+        return lines[0]
+    lines.append(f"rank {result.rank}, score {result.hit.score:.2f}")
+    for term in result.hit.terms:
+        held = f"{term.tf} in this memory, in {count(term.df, 'memory', 'memories')} of the bank"
+        lines.append(f"  {one_line(term.term, 40)}: {held}, weight {term.idf:.2f}, adds {term.score:.2f}")
+    if result.missed:
+        lines.append(f"not in it: {', '.join(one_line(word, 40) for word in result.missed)}")
+    signals = "  ".join(f"{name} {value:.3f}" for name, value in result.hit.signals.items())
+    return "\n".join([*lines, signals]) if signals else "\n".join(lines)
+
+
+def stats_rows(result: Stats) -> list[tuple[str, Any]]:
+    """The counts of a bank, as names and values."""
+    other = ", ".join(f"{number(n)} {state}" for state, n in result.versions.items() if n and state != "live")
+    return [
+        ("agent", result.agent and one_line(result.agent)),
+        ("memories", number(result.records)),
+        ("versions", number(sum(result.versions.values())) + (f" ({other})" if other else "")),
+        ("signed entries", number(result.entries)),
+        ("conversations", number(result.sessions)),
+        ("authors", number(result.authors)),
+        ("first", utc(result.first_ms)),
+        ("last", utc(result.last_ms)),
+        ("file", size(result.file_bytes)),
+        ("index", ", ".join(f"{name.replace('_', ' ')} {number(n)}" for name, n in result.index.items())),
+        ("bank", result.bank),
+    ]
+
+
+def _stats(result: Stats) -> str:
+    return _fields(stats_rows(result))
+
+
+def import_lines(result: ImportReport) -> list[str]:
+    """What an import did, in one line, and then each place that was left out."""
+    made, left = count(result.created, "memory", "memories"), number(result.bad_count)
+    lines = [
+        f"{made} new, {number(result.unchanged)} already there, {left} left out, of {number(result.read)} read"
+    ]
+    lines += [f"  left out: {one_line(place, 60)}: {one_line(reason, LINE)}" for place, reason in result.bad]
+    if result.bad_count > len(result.bad):
+        lines.append(f"  and {number(result.bad_count - len(result.bad))} more")
+    return lines
+
+
+def _imported(result: ImportReport) -> str:
+    return "\n".join(import_lines(result))
+
+
+def exported_line(result: Exported) -> str:
+    """What an export wrote."""
+    where = "standard output" if result.path == "-" else one_line(result.path)
+    return f"{count(result.records, 'version')} written to {where}"
+
+
+def _agent(agent: AgentInfo) -> str:
+    return _fields(
+        [
+            ("name", one_line(agent.name)),
+            ("key", agent.did),
+            ("controller", agent.controller),
+            ("bank", agent.bank),
+            ("made", utc(agent.created_at_ms)),
+            ("memories", None if agent.records is None else number(agent.records)),
+        ]
+    )
+
+
+def _agents(agents: Listed) -> str:
+    rows = [(one_line(a.name), "-" if a.records is None else number(a.records), a.did) for a in agents]
+    wide = max((len(name) for name, _, _ in rows), default=0)
+    right = max((len(records) for _, records, _ in rows), default=0)
+    return (
+        "\n".join(f"{name:<{wide}}  {records:>{right}}  {did}" for name, records, did in rows) or "no agents"
+    )
+
+
+def plain_value(value: Any) -> str:
+    """A value of a report whose fields are not known here."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return number(value)
+    if isinstance(value, Mapping):
+        return (
+            ", ".join(f"{one_line(str(name))} {plain_value(item)}" for name, item in value.items() if item)
+            or "none"
+        )
+    if isinstance(value, list | tuple):
+        return ", ".join(plain_value(item) for item in value) or "none"
+    return one_line(str(value), 4 * LINE)
+
+
+def report_rows(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """A report as names and values."""
+    return [
+        (name.replace("_", " "), plain_value(value)) for name, value in values.items() if value is not None
+    ]
+
+
+def _chosen(result: Chosen) -> str:
+    return _fields(report_rows(result.values))
+
+
+def _checkup(result: Checkup) -> str:
+    if result.ok:
+        made = "; all that is derived was made again" if result.rebuilt else ""
+        return f"{one_line(result.agent)}: nothing wrong{made}"
+    lines = [f"{one_line(result.agent)}: {count(len(result.problems), 'problem')}"]
+    for problem in result.problems:
+        lines.append(f"  {one_line(problem.where)}: {one_line(problem.what)}")
+        if problem.next_step:
+            lines.append(f"    {one_line(problem.next_step)}")
+    return "\n".join(lines)
+
+
+def _verified(result: Any) -> str:
+    return _fields(report_rows(result.to_json()))
+
+
+def _findings(result: Findings) -> str:
+    lines = []
+    for finding in result.findings:
+        lines.append(f"{finding.status:<4}  {one_line(finding.name)}: {one_line(finding.detail)}")
+        if finding.next_step:
+            lines.append(f"      {one_line(finding.next_step)}")
+    return "\n".join(lines)
+
+
+WRITE: Mapping[str, Callable[[Any], str]] = {
+    "remember": _remembered,
+    "recall": _hits,
+    "get": _record,
+    "list": _list,
+    "history": _history,
+    "forget": _forgotten,
+    "why": _why,
+    "stats": _stats,
+    "import": _imported,
+    "export": exported_line,
+    "agent new": _agent,
+    "agent list": _agents,
+    "agent show": _agent,
+    "init": _chosen,
+    "check": _checkup,
+    "verify": _verified,
+    "doctor": _findings,
+}

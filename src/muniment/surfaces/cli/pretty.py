@@ -1,0 +1,353 @@
+"""Results as a person sees them: aligned, calm, with colour where it says something.
+
+Imported only when a person is looking. All stored text goes through `words` and into `Text`, never into markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import islice
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from muniment.commands.results import Checkup, Chosen, Exported, Findings, Listed
+from muniment.surfaces.cli import plain
+from muniment.surfaces.cli.words import (
+    count,
+    local,
+    number,
+    one_line,
+    pieces,
+    short_cid,
+    short_did,
+    shown,
+    size,
+)
+from muniment.views import AgentInfo, Hit, Hits, ImportReport, Record, Remembered, Stats, Why
+
+NAME, QUIET, LIT, GOOD, WARN, BAD = "bold cyan", "dim", "bold yellow", "green", "yellow", "red"
+BAR = 8
+MARKS = {
+    "live": ("●", GOOD),
+    "superseded": ("○", QUIET),
+    "forgotten": ("✗", WARN),
+    "erased": ("✗", BAD),
+    "void": ("!", BAD),
+}
+
+
+def _grid(*columns: Mapping[str, Any]) -> Table:
+    table = Table.grid(padding=(0, 2), expand=False)
+    for column in columns:
+        table.add_column(**column)
+    return table
+
+
+def _pairs(rows: list[tuple[str, Any]]) -> Table:
+    """Names and values, the names quiet; what is empty is left out."""
+    table = _grid({"style": QUIET, "no_wrap": True}, {"overflow": "fold"})
+    for name, value in rows:
+        if value not in (None, "", ()):
+            table.add_row(name, value if isinstance(value, Text) else Text(str(value)))
+    return table
+
+
+def _bar(share: float, style: str = "cyan") -> Text:
+    filled = max(0, min(BAR, round(share * BAR)))
+    return Text("━" * filled, style) + Text("━" * (BAR - filled), "bright_black")
+
+
+def _label(record: Record) -> Text:
+    """Key and title, if there are any."""
+    text = Text(one_line(record.key, 60) if record.key else "", NAME)
+    if record.title:
+        text.append(("  " if record.key else "") + one_line(record.title, 80), "bold")
+    return text
+
+
+def _who(record: Record) -> str:
+    name = one_line(record.author_name, 40) if record.author_name else short_did(record.author)
+    return name if record.source == "self" else f"{name} ({record.source})"
+
+
+def _provenance(record: Record, *, ref: bool = True) -> Text:
+    """When, who, where from; and by what name to ask for it again."""
+    text = Text(f"{local(record.created_at_ms)} · {_who(record)}", QUIET)
+    if record.type != "note":
+        text.append(f" · {record.type}")
+    if record.session:
+        text.append(f" · in {one_line(record.session, 32)}")
+    for tag in islice(record.tags, 6):
+        text.append(f" #{one_line(tag, 24)}", "dim cyan")
+    if record.state != "live":
+        text.append(f" · {record.state}", WARN)
+    if record.clock_ahead:
+        text.append(" · clock ahead", WARN)
+    if ref and not record.key:
+        text.append(f" · {record.id}")
+    return text
+
+
+# Records
+
+
+def _remembered(result: Remembered) -> RenderableType:
+    if not result.created:
+        return Text.assemble(("● ", QUIET), "Already there, nothing written  ", (result.id, QUIET))
+    text = Text.assemble(("● ", GOOD), "Remembered  ", (result.id, QUIET))
+    if result.superseded:
+        text.append(
+            f"\n  in place of {count(len(result.superseded), 'version')}; `muniment history` has it", QUIET
+        )
+    return text
+
+
+def _hit(hit: Hit) -> RenderableType:
+    lines: list[RenderableType] = []
+    head = _label(hit.record)
+    for flag, on in (("conflict", hit.conflict), ("archived", hit.archived)):
+        if on:
+            head.append(("  " if head else "") + flag, f"bold {WARN}")
+    if head:
+        lines.append(head)
+    words = Text()
+    for piece, lit in pieces(hit.snippet or hit.record.text[:400], hit.highlights):
+        words.append(piece, LIT if lit else "")
+    return Group(*lines, words, _provenance(hit.record))
+
+
+def _hits(result: Hits) -> RenderableType:
+    if not result:
+        return Group(Text("No memory matches.", QUIET), *_degraded(result))
+    ranked = result.mode != "recent"
+    table = Table.grid(padding=(0, 2), expand=True)
+    table.add_column(justify="right", style=QUIET, width=len(str(len(result))))
+    table.add_column(ratio=1, overflow="fold")
+    table.add_column(width=BAR + 5 if ranked else 0, no_wrap=True)
+    for place, hit in enumerate(result, 1):
+        score = Text(f"{hit.score:.2f} ") + _bar(hit.score) if ranked else Text()
+        table.add_row(str(place), Padding(_hit(hit), (0, 0, 1 if place < len(result) else 0, 0)), score)
+    return Group(table, *_degraded(result))
+
+
+def _degraded(result: Hits) -> list[RenderableType]:
+    return [Text(f"\n{one_line(result.degraded)}", WARN)] if result.degraded else []
+
+
+def _record(record: Record) -> RenderableType:
+    head = _label(record)
+    if record.conflict:
+        head.append("  conflict: another live version says something else", f"bold {WARN}")
+    rows = [(name, value) for name, value in plain.record_rows(record) if name not in {"key", "title"}]
+    times = {"said": local(record.created_at_ms), "signed": local(record.written_at_ms)}
+    rows = [(name, times.get(name, value)) for name, value in rows]
+    parts: list[RenderableType] = [head] if head else []
+    return Group(*parts, Padding(Text(shown(record.text)), (0, 0, 1, 0)), _pairs(rows))
+
+
+def _list(records: Listed) -> RenderableType:
+    if not records:
+        return Text("No memories.", QUIET)
+    table = _grid(
+        {"style": QUIET, "no_wrap": True},
+        {"ratio": 1, "no_wrap": True, "overflow": "ellipsis"},
+        {"no_wrap": True, "style": QUIET},
+    )
+    table.expand = True
+    for record in records:
+        words = _label(record)
+        words.append(("  " if words else "") + one_line(record.text, 160))
+        if record.conflict:
+            words.append("  conflict", WARN)
+        for tag in islice(record.tags, 4):
+            words.append(f" #{one_line(tag, 24)}", "dim cyan")
+        table.add_row(local(record.created_at_ms), words, "" if record.key else record.id)
+    return table
+
+
+def _history(records: Listed) -> RenderableType:
+    table = _grid({"width": 1}, {"ratio": 1, "overflow": "fold"})
+    for place, record in enumerate(records):
+        mark, style = MARKS.get(record.state, ("●", ""))
+        head = Text(record.state, style)
+        head.append(f"  {local(record.written_at_ms)} · {_who(record)}", QUIET)
+        if record.conflict:
+            head.append("  conflict", f"bold {WARN}")
+        head.append(f"  {short_cid(record.version)}", QUIET)
+        words = Text(one_line(record.text, 400), "" if record.state == "live" else QUIET)
+        last = place == len(records) - 1
+        line = Text(mark, style) if last else Text(f"{mark}\n│\n│", style="bright_black")
+        if not last:
+            line.stylize(style, 0, 1)
+        table.add_row(line, Padding(Group(head, words), (0, 0, 0 if last else 1, 0)))
+    title = _label(records[0]) if records else Text("No versions.", QUIET)
+    return Group(*([title] if title else []), table)
+
+
+def _forgotten(records: Listed) -> RenderableType:
+    lines = []
+    for record in records:
+        mark, style = MARKS.get(record.state, ("●", ""))
+        words = Text.assemble((f"{mark} ", style), (f"{record.state}  ", style), _label(record))
+        words.append(("  " if record.key or record.title else "") + one_line(record.text, 100))
+        lines.append(words)
+    return Group(*lines)
+
+
+def _why(result: Why) -> RenderableType:
+    hit = result.hit
+    reason = Text(one_line(result.reason, 600))
+    if hit is None:
+        return reason
+    parts: list[RenderableType] = [
+        Text.assemble(
+            (f"#{result.rank}  " if result.rank else "", "bold"), f"{hit.score:.2f} ", _bar(hit.score)
+        ),
+        reason,
+    ]
+    if hit.terms:
+        table = Table(box=None, pad_edge=False, padding=(0, 2), header_style=QUIET)
+        for name, side in (("word", "left"), ("here", "right"), ("memories with it", "right"),
+                           ("weight", "right"), ("adds", "right"), ("", "left")):  # fmt: skip
+            table.add_column(name, justify=side)  # type: ignore[arg-type]
+        most = max(term.score for term in hit.terms) or 1.0
+        for term in sorted(hit.terms, key=lambda term: -term.score):
+            table.add_row(
+                Text(one_line(term.term, 40), LIT),
+                f"{term.tf}×",
+                number(term.df),
+                f"{term.idf:.2f}",
+                f"{term.score:.2f}",
+                _bar(term.score / most),
+            )
+        parts.append(Padding(table, (1, 0, 0, 0)))
+    if result.missed:
+        parts.append(Text("not in it: " + ", ".join(one_line(word, 40) for word in result.missed), QUIET))
+    if hit.signals:
+        signals = "   ".join(f"{one_line(name)} {value:.3f}" for name, value in hit.signals.items())
+        parts.append(Padding(Text(signals, QUIET), (1, 0, 0, 0)))
+    return Group(*parts)
+
+
+def _stats(result: Stats) -> RenderableType:
+    rows = dict(plain.stats_rows(result))
+    rows["bank"] = short_cid(result.bank)
+    rows["first"], rows["last"] = local(result.first_ms), local(result.last_ms)
+    rows["file"] = size(result.file_bytes)
+    return _pairs(list(rows.items()))
+
+
+# Files, agents, host
+
+
+def _imported(result: ImportReport) -> RenderableType:
+    text = Text.assemble(
+        ("● ", GOOD if result.created or result.unchanged else WARN),
+        (number(result.created), "bold"), f" {'memory' if result.created == 1 else 'memories'} new",
+        (f" · {number(result.unchanged)} already there · {number(result.read)} read", QUIET),
+    )  # fmt: skip
+    if result.bad_count:
+        text.append(f" · {number(result.bad_count)} left out", WARN)
+    for line in plain.import_lines(result)[1:]:
+        text.append(f"\n{line}", WARN)
+    return text
+
+
+def _exported(result: Exported) -> RenderableType:
+    return Text.assemble(("● ", GOOD), plain.exported_line(result))
+
+
+def _agent(agent: AgentInfo) -> RenderableType:
+    rows = [
+        ("key", agent.did),
+        ("controller", short_did(agent.controller)),
+        ("bank", short_cid(agent.bank)),
+        ("made", local(agent.created_at_ms)),
+        ("memories", None if agent.records is None else number(agent.records)),
+    ]
+    return Group(Text(one_line(agent.name), NAME), _pairs(rows))
+
+
+def _agents(agents: Listed) -> RenderableType:
+    if not agents:
+        return Text("No agents.", QUIET)
+    counted = any(agent.records is not None for agent in agents)
+    table = Table(box=None, pad_edge=False, padding=(0, 2), header_style=QUIET)
+    table.add_column("agent", style=NAME)
+    if counted:
+        table.add_column("memories", justify="right")
+    table.add_column("key", style=QUIET)
+    table.add_column("made", style=QUIET)
+    for agent in agents:
+        records = ["-" if agent.records is None else number(agent.records)] if counted else []
+        name = Text(one_line(agent.name))
+        table.add_row(name, *records, short_did(agent.did), local(agent.created_at_ms))
+    return table
+
+
+def _chosen(result: Chosen) -> RenderableType:
+    text = Text.assemble(("● ", GOOD), "Ready")
+    return Group(text, Padding(_pairs(plain.report_rows(result.values)), (0, 0, 0, 2)))
+
+
+def _checkup(result: Checkup) -> RenderableType:
+    if result.ok:
+        made = "; all that is derived was made again" if result.rebuilt else ""
+        return Text.assemble(("● ", GOOD), f"{one_line(result.agent)}: nothing wrong{made}")
+    text = Text.assemble(("● ", BAD), f"{one_line(result.agent)}: {count(len(result.problems), 'problem')}")
+    for problem in result.problems:
+        text.append(f"\n  {one_line(problem.where)}", "bold").append(
+            f"  {one_line(problem.what)}", "not bold"
+        )
+        if problem.next_step:
+            text.append(f"\n    {one_line(problem.next_step)}", QUIET)
+    return text
+
+
+def _verified(result: Any) -> RenderableType:
+    values = result.to_json()
+    ok = values.pop("ok", True)
+    head = "Every signature holds" if ok else "Not everything can be proved"
+    if "bank" in values:
+        values["bank"] = short_cid(values["bank"])
+    if isinstance(values.get("authors"), dict):
+        values["authors"] = {short_did(did): n for did, n in values["authors"].items()}
+    rows = [(name, value) for name, value in plain.report_rows(values) if value not in {"none", "0"}]
+    return Group(Text.assemble(("● ", GOOD if ok else BAD), head), Padding(_pairs(rows), (0, 0, 0, 2)))
+
+
+def _findings(result: Findings) -> RenderableType:
+    looks = {"ok": ("●", GOOD), "warn": ("▲", WARN), "fail": ("✗", BAD)}
+    table = _grid({"width": 1}, {"no_wrap": True}, {"ratio": 1, "overflow": "fold"})
+    for finding in result.findings:
+        mark, style = looks.get(finding.status, ("?", WARN))
+        words = Text(one_line(finding.detail))
+        if finding.next_step:
+            words.append(f"\n{one_line(finding.next_step)}", QUIET)
+        table.add_row(Text(mark, style), Text(one_line(finding.name)), words)
+    return table
+
+
+DRAW: Mapping[str, Callable[[Any], RenderableType]] = {
+    "remember": _remembered,
+    "recall": _hits,
+    "get": _record,
+    "list": _list,
+    "history": _history,
+    "forget": _forgotten,
+    "why": _why,
+    "stats": _stats,
+    "import": _imported,
+    "export": _exported,
+    "agent new": _agent,
+    "agent list": _agents,
+    "agent show": _agent,
+    "init": _chosen,
+    "check": _checkup,
+    "verify": _verified,
+    "doctor": _findings,
+}
