@@ -1,0 +1,265 @@
+"""The word index of a bank: exact BM25 that follows the bank row by row.
+
+Segments on disk are immutable; the newest rows are in memory (`Tail`). Any number of processes may search, follow and
+maintain one folder at once: maintenance runs under a lock and ends in one atomic replacement of the manifest; readers
+keep the files they have mapped until they see the new one. All of it can be made again from the corpus, and is, if a
+file is missing, damaged, foreign or made under other settings.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from muniment.base.errors import InvalidInput
+from muniment.base.limits import LIMITS
+from muniment.recall.analyzer import Analyzer, Query
+from muniment.recall.corpus import Corpus
+from muniment.recall.follow import Follower
+from muniment.recall.matching import Term
+from muniment.recall.scoring import ContextWeights, Formula, Scorer
+from muniment.recall.search import TIERS, Found, Search, Workspace, holds_exactly
+from muniment.recall.segments import Array
+
+
+@dataclass(frozen=True, slots=True)
+class TermScore:
+    """What one query term adds to a record.
+
+    Attributes:
+        term: The term as text.
+        tf: Occurrences in the record.
+        df: Live records that hold it.
+        idf: Its weight by rarity.
+        contribution: Its part of the record's `word` score.
+    """
+
+    term: str
+    tf: int
+    df: int
+    idf: float
+    contribution: float
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A ranked record.
+
+    Attributes:
+        ord: Its row number.
+        score: word + window + session; of a one-token query, `tier` times the query's best is added, so that
+            the score alone gives the order.
+        share: Score by the greatest that any record could reach for this query, 0..1.
+        word: From the record's own words.
+        window: From the record together with its neighbours in the conversation.
+        session: From the conversation as a whole.
+        tier: Of a one-token query: 2 holds it exactly, 1 shares its stem, 0 stands near; else 0.
+        terms: What each query term adds, in the order of the query.
+    """
+
+    ord: int
+    score: float
+    share: float
+    word: float
+    window: float
+    session: float
+    tier: int
+    terms: list[TermScore]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """A search's result: the terms looked for and the hits, the best first."""
+
+    query_terms: list[str]
+    hits: list[Scored]
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Size of an index: live records, terms over all segments, segments, bytes on disk, rows in memory."""
+
+    records: int
+    terms: int
+    segments: int
+    bytes: int
+    tail: int
+
+
+class WordIndex:
+    """The word index in a folder. Thread-safe.
+
+    Args:
+        folder: Where its files are; made when something is written.
+        corpus: What it follows.
+        analyzer: How text becomes terms.
+        k1: Saturation of occurrences (0 or more).
+        b: Length normalisation, 0..1.
+        exact: Extra weight of a word found in the very form asked for, 0 or more.
+        context: Weights of the conversation; None ranks records alone.
+
+    Raises:
+        InvalidInput: A constant out of its range.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        corpus: Corpus,
+        analyzer: Analyzer,
+        *,
+        k1: float = 1.5,
+        b: float = 0.75,
+        exact: float = 0.2,
+        context: ContextWeights | None = None,
+    ) -> None:
+        if not (k1 >= 0 and 0 <= b <= 1 and exact >= 0):
+            raise InvalidInput(
+                f"k1={k1}, b={b}, exact={exact} out of range", "Use k1 >= 0, 0 <= b <= 1, exact >= 0."
+            )
+        if context is not None and not (
+            0 <= context.neighbours <= 1 and context.window >= 0 <= context.session
+        ):
+            raise InvalidInput(
+                f"weights out of range: {context}", "Use neighbours in 0..1, the others 0 or more."
+            )
+        self.analyzer = analyzer
+        self.formula = Formula(k1, b, exact if analyzer.surfaces else 0.0, context)
+        self._follower = Follower(Path(folder), corpus, analyzer)
+        self._space = Workspace()
+        self._lock = threading.RLock()
+
+    def refresh(self) -> None:
+        """Catches up with the corpus and with what other processes wrote; cheap when nothing moved."""
+        with self._lock:
+            self._follower.refresh()
+
+    def search(
+        self,
+        query: str,
+        limit: int,
+        allow: Array | None = None,
+        *,
+        past: bool = False,
+        context: bool = True,
+    ) -> Ranking:
+        """The best records for a query; call `refresh` first to see what is new.
+
+        Args:
+            query: Any text; one without a word gives no hits.
+            limit: Hits at most.
+            allow: Boolean by row number: only these may be hits. Rows beyond its end are not allowed. Statistics
+                are always of the whole live bank.
+            past: Rank versions that are no longer live too.
+            context: False leaves conversations out of this search.
+        """
+        with self._lock:
+            asked, scorer = self._prepare(query, past=past, context=context)
+            allowed = self._allowed(allow, past)
+            found = Search(asked, scorer, allowed, min(limit, len(allowed)), self._space, past=past).run()
+            return Ranking([term.query.text for term in scorer.terms], self._hits(asked, scorer, found))
+
+    def explain(self, query: str, number: int, *, past: bool = False, context: bool = True) -> Scored | None:
+        """The score of one record for a query, whatever its rank; None if a search could never return it."""
+        with self._lock:
+            columns = self._follower.columns
+            if not 0 < number <= columns.last or not columns.searchable(past)[number]:
+                return None
+            asked, scorer = self._prepare(query, past=past, context=context)
+            rows = np.array([number], np.int32)
+            parts = scorer.parts(rows)
+            held = bool(sum(int(h[0]) for h in parts.held))
+            tier = 0
+            if asked.single and held:
+                tier = 2 if holds_exactly(asked, scorer, rows)[0] else 1
+            if not held and parts.window[0] <= 0:
+                parts.session[0] = 0.0
+            score = parts.total + tier * scorer.best
+            return self._hits(asked, scorer, Found(rows, score, np.array([tier])))[0]
+
+    def maintain(self, budget: int | None = None) -> bool:
+        """Writes the tail as a segment and merges segments where that is due.
+
+        Args:
+            budget: Rows to move at most by merging; None for all that is due.
+
+        Returns:
+            False if another process is at it.
+        """
+        with self._lock:
+            return self._follower.maintain(budget)
+
+    def purge(self, ords: Sequence[int]) -> bool:
+        """Takes the words of these rows out of the index and its files now; False if another process maintains."""
+        with self._lock:
+            self._follower.forget(ords)
+            return self._follower.maintain(None)
+
+    def stats(self) -> Stats:
+        """How large it is."""
+        with self._lock:
+            follower = self._follower
+            return Stats(
+                records=follower.columns.live,
+                terms=sum(place.source.terms for place in follower.places),
+                segments=len(follower.segments),
+                bytes=sum(follower.manifest.sizes.values()),
+                tail=len(follower.tail),
+            )
+
+    def close(self) -> None:
+        """Lets go of all files; the index opens again on the next `refresh`."""
+        with self._lock:
+            self._follower.close()
+
+    def _allowed(self, allow: Array | None, past: bool) -> Array:
+        allowed = self._follower.searchable(past)
+        if allow is not None:
+            size = min(len(allow), len(allowed))
+            allowed = np.append(allowed[:size] & allow[:size], np.zeros(len(allowed) - size, np.bool_))
+        return allowed
+
+    def _prepare(self, text: str, *, past: bool, context: bool) -> tuple[Query, Scorer]:
+        follower = self._follower
+        asked = self.analyzer.query(text)
+        places = [place for place in follower.places if past or not place.source.past]
+        terms = [Term(term, places, follower.columns, past) for term in asked.terms]
+        if len(terms) > LIMITS.query_terms:
+            terms = sorted(terms, key=lambda term: -term.idf)[: LIMITS.query_terms]
+        formula = (
+            self.formula if context else Formula(self.formula.k1, self.formula.b, self.formula.exact, None)
+        )
+        return asked, Scorer(terms, formula, follower.columns, places)
+
+    def _hits(self, asked: Query, scorer: Scorer, found: Found) -> list[Scored]:
+        if not len(found.rows):
+            return []
+        turn = np.argsort(found.rows)
+        parts = scorer.parts(found.rows[turn])
+        best = scorer.best * (TIERS if asked.single else 1) or 1.0
+        back = np.empty(len(turn), np.int64)
+        back[turn] = np.arange(len(turn))
+        hits = []
+        for rank, at in enumerate(back.tolist()):
+            terms = [
+                TermScore(term.query.text, int(held[at]), term.df, term.idf, float(own[at]))
+                for term, own, held in zip(scorer.terms, parts.own, parts.held, strict=True)
+            ]
+            score = float(found.scores[rank])
+            hits.append(
+                Scored(
+                    ord=int(found.rows[rank]),
+                    score=score,
+                    share=min(1.0, score / best),
+                    word=float(parts.word[at]),
+                    window=float(parts.window[at]),
+                    session=float(parts.session[at]),
+                    tier=int(found.tiers[rank]),
+                    terms=terms,
+                )
+            )
+        return hits

@@ -1,0 +1,191 @@
+"""The score of a record, in float64: the one formula of the word ranking.
+
+With u = occurrences / (k1 * (1 - b + b * length / average length)) and f(u) = u / (1 + u), a term weighs
+w = idf * (k1 + 1) * times asked, and a record scores
+
+    word     = sum of w * f(u) + exact * sum of w * f(u of the exact forms)
+    window   = weight * sum of w * f(u + neighbours * (u of the live record before + u of the one after))
+    session  = weight * sum of v * g(occurrences in the whole conversation)
+
+where f(u) * (k1 + 1) is BM25's term frequency part, g is the same for conversations (own k1 and b, length and average
+over conversations with live words), and v = (k1 + 1) * ln((C - c + 0.5) / (c + 0.5) + 1) with c of C conversations
+holding the term. A record without a conversation (or no longer live) is its own window, and its conversation part is
+its word part without the exact forms, times sum of v / sum of w. Context counts only if a live record has a
+conversation, and never for a record that neither holds a query word nor stands next to one that does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from muniment.recall.columns import Columns
+from muniment.recall.matching import Place, Term
+from muniment.recall.segments import Array, Segment
+
+
+@dataclass(frozen=True, slots=True)
+class ContextWeights:
+    """How much a record's conversation counts (chosen in `benchmarks/locomo.py`).
+
+    Attributes:
+        window: Weight of the record together with its two neighbours.
+        neighbours: How much of a neighbour's occurrences count in the window, 0..1.
+        session: Weight of the whole conversation.
+        k1: Saturation of occurrences in a conversation.
+        b: Length normalisation of conversations.
+    """
+
+    window: float = 1.0
+    neighbours: float = 1.0
+    session: float = 1.0
+    k1: float = 3.0
+    b: float = 0.4
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """The constants of one search; `context` None leaves conversations out."""
+
+    k1: float = 1.5
+    b: float = 0.75
+    exact: float = 0.2
+    context: ContextWeights | None = None
+
+
+@dataclass(slots=True)
+class Parts:
+    """Scores of rows, float64; `own[t]` is each term's share of `word`, `held[t]` its occurrences."""
+
+    word: Array
+    window: Array
+    session: Array
+    own: list[Array]
+    held: list[Array]
+
+    @property
+    def total(self) -> Array:
+        """The sum of all parts."""
+        total: Array = self.word + self.window + self.session
+        return total
+
+
+class Scorer:
+    """Scores rows for one query.
+
+    Attributes:
+        weights: w of each term.
+        sessions: Weighted session part by conversation (float64); empty without context.
+        ratio: sum of v / sum of w, times the session weight: what session-less rows get of their word part.
+        best: The greatest score that any record could reach.
+    """
+
+    def __init__(
+        self, terms: Sequence[Term], formula: Formula, columns: Columns, places: Sequence[Place]
+    ) -> None:
+        self.terms, self.formula, self.columns = terms, formula, columns
+        self.context = formula.context if columns.members else None
+        k1 = formula.k1
+        self.weights = [term.idf * (k1 + 1) * term.query.weight for term in terms]
+        self.floor = k1 * (1 - formula.b)
+        self.slope = k1 * formula.b / max(1.0, columns.words / max(1, columns.live))
+        self.sessions: Array = np.zeros(1)
+        self.ratio = 0.0
+        mass = sum(self.weights)
+        self.best = mass * (1 + formula.exact)
+        if self.context is not None and mass > 0:
+            top = self._score_sessions(places, self.context)
+            self.ratio = top / mass
+            self.best += mass * self.context.window + top
+
+    def parts(self, rows: Array) -> Parts:
+        """All parts of the scores of the rows (ascending, each once)."""
+        context, columns = self.context, self.columns
+        size = len(rows)
+        if context is not None:
+            before, after = columns.before[rows], columns.after[rows]
+            needed = np.unique(np.concatenate([rows, before, after]))
+            own, left, right = (
+                needed.searchsorted(rows),
+                needed.searchsorted(before),
+                needed.searchsorted(after),
+            )
+        else:
+            needed = rows
+        norm = self.floor + self.slope * columns.length[needed]
+        norm_rows = norm if context is None else norm[own]
+        plain, exact, window = np.zeros(size), np.zeros(size), np.zeros(size)
+        owns: list[Array] = []
+        helds: list[Array] = []
+        for term, weight in zip(self.terms, self.weights, strict=True):
+            counts = term.occurrences(needed)
+            held = counts if context is None else counts[own]
+            part = weight * held / (held + norm_rows)
+            plain += part
+            if context is not None:
+                u = counts / norm
+                u[needed == 0] = 0.0
+                u = u[own] + context.neighbours * (u[left] + u[right])
+                window += weight * u / (1 + u)
+            if self.formula.exact and term.query.surfaces:
+                same = term.exact(rows, held)
+                extra = self.formula.exact * weight * same / (same + norm_rows)
+                exact += extra
+                part = part + extra
+            owns.append(part)
+            helds.append(held)
+        session = self._session_part(rows, plain) if context is not None else np.zeros(size)
+        scale = context.window if context is not None else 0.0
+        return Parts(plain + exact, scale * window, session, owns, helds)
+
+    def _session_part(self, rows: Array, plain: Array) -> Array:
+        columns = self.columns
+        member = (columns.session[rows] > 0) & columns.is_live(rows)
+        part: Array = np.where(
+            member, self.sessions[np.where(member, columns.session[rows], 0)], self.ratio * plain
+        )
+        return part
+
+    def _score_sessions(self, places: Sequence[Place], context: ContextWeights) -> float:
+        """Fills `sessions`; returns the greatest value that any could reach."""
+        words = self.columns.session_words()
+        alive = int(np.count_nonzero(words))
+        average = max(1.0, float(words.sum()) / max(1, alive))
+        norm = context.k1 * (1 - context.b + context.b / average * words)
+        self.sessions = np.zeros(len(words))
+        top = 0.0
+        for term in self.terms:
+            held = self._session_counts(term, places, len(words))
+            some = np.flatnonzero(held)
+            idf = math.log((alive - len(some) + 0.5) / (len(some) + 0.5) + 1.0)
+            weight = context.session * (context.k1 + 1) * idf * term.query.weight
+            counts = held[some]
+            self.sessions[some] += weight * counts / (counts + norm[some])
+            top += weight
+        return top
+
+    def _session_counts(self, term: Term, places: Sequence[Place], size: int) -> Array:
+        """Occurrences of a term in each conversation, over live rows."""
+        held = np.zeros(size)
+        session = self.columns.session
+        for place in places:
+            source = place.source
+            if isinstance(source, Segment):
+                if not source.past:
+                    ids, counts = source.sessions(term.query.key)
+                    np.add.at(held, ids, counts)
+            else:
+                rows, counts = source.lookup(term.query.key)
+                np.add.at(held, session[rows], counts)
+        for rows, counts in term.dead:
+            np.subtract.at(held, session[rows], counts.astype(np.float64))
+        held[0] = 0
+        return held
+
+
+def order(score: Array, place: Array, rows: Array) -> Array:
+    """Positions by score, the best first; of equal ones the later, then the one that came later."""
+    return np.lexsort((-rows.astype(np.int64), -place, -score))

@@ -1,0 +1,246 @@
+"""The best rows for a query: exact, without scoring them all.
+
+Terms are taken from the rarest to the commonest. The rows of each are scored in full (float32) until a row that holds
+none of them can't reach the best `limit` any more, whatever it holds of the rest. What is left are candidates; those
+whose upper bound falls short are dropped, and the others are scored again in float64 by the formula of `scoring`.
+Bounds are widened by more than float32 can be off, so that no row is lost to rounding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from muniment.recall.analyzer import Query
+from muniment.recall.scoring import Scorer, order
+from muniment.recall.segments import Array
+
+SLACK = 1e-4  # relative error allowed to float32 sums of up to a thousand terms
+FIRST = 64  # candidates scored exactly to raise the bar before the many are
+BLOCK = 16384  # candidates scored exactly at a time
+TIERS = 3  # of one-token queries: holds it exactly, shares the stem, stands near
+
+
+@dataclass(slots=True)
+class Found:
+    """Rows in order of rank with their final scores (float64) and tiers (0 for queries of several tokens)."""
+
+    rows: Array
+    scores: Array
+    tiers: Array
+
+
+@dataclass(slots=True)
+class Workspace:
+    """A score per row, all zero between searches, kept so that a search need not clear it."""
+
+    scores: Array = field(default_factory=lambda: np.zeros(0, np.float32))
+
+    def fit(self, size: int) -> Array:
+        """At least `size` zeros."""
+        if len(self.scores) < size:
+            self.scores = np.zeros(size + size // 8, np.float32)
+        return self.scores
+
+
+class Search:
+    """One search: `run` gives the ranking."""
+
+    def __init__(
+        self, query: Query, scorer: Scorer, allowed: Array, limit: int, space: Workspace, *, past: bool
+    ) -> None:
+        self.query, self.scorer, self.allowed, self.limit, self.past = query, scorer, allowed, limit, past
+        self.scores = space.fit(len(allowed))
+        self.context = scorer.context
+        self.columns = scorer.columns
+        exact, window = scorer.formula.exact, 0.0
+        if self.context is not None:
+            window = self.context.window
+            self.sessions = scorer.sessions.astype(np.float32)
+            self.near = np.float32(
+                window if self.context.neighbours else 0.0
+            )  # of a neighbour's sum, at most
+        self.lower = np.float32(1 + window)  # of a row's own sum: what it surely adds
+        self.upper = np.float32(1 + window + exact)  # and at most
+        self.touched: list[Array] = []
+        self.bar = 0.0
+        self.rest = 0.0
+
+    def run(self) -> Found:
+        """The ranking."""
+        terms = [i for i in np.argsort([-t.idf for t in self.scorer.terms], kind="stable") if self._lists(i)]
+        try:
+            if self.query.single:
+                return self._by_tiers([int(i) for i in terms])
+            self._accumulate([int(i) for i in terms])
+            rows, scores = self._refine(self._candidates(near=True), self.limit)
+            return Found(rows, scores, np.zeros(len(rows), np.int64))
+        finally:
+            for rows in self.touched:
+                self.scores[rows] = 0
+
+    def _lists(self, i: int) -> bool:
+        return bool(self.scorer.terms[i].lists)
+
+    # -- scoring holders
+
+    def _accumulate(self, terms: list[int]) -> None:
+        """Adds up the rows of terms until the rest can't bring in a row that was not seen."""
+        weights = self.scorer.weights
+        for n, i in enumerate(terms):
+            self.rest = sum(weights[j] for j in terms[n:])
+            if n and self._can_stop(terms[n:]):
+                return
+            for rows, counts in self.scorer.terms[i].lists:
+                self._add(rows, counts, weights[i])
+        self.rest = 0.0
+
+    def _add(self, rows: Array, counts: Array, weight: float) -> None:
+        counts = counts.astype(np.float32)
+        norm = self.columns.length[rows].astype(np.float32)
+        norm *= np.float32(self.scorer.slope)
+        norm += np.float32(self.scorer.floor)
+        norm += counts
+        counts *= np.float32(weight)
+        counts /= norm
+        counts += self.scores[rows]
+        self.scores[rows] = counts
+        self.touched.append(rows)
+        self._raise_bar(self._least(rows, counts), rows)
+
+    def _least(self, rows: Array, sums: Array) -> Array:
+        """What rows surely score, given the sums of their terms so far."""
+        if self.context is None:
+            return sums
+        session = self._session_of(rows)
+        least: Array = sums * self.lower + self.sessions[session]
+        if self.scorer.ratio:
+            least += np.where(session > 0, np.float32(0), np.float32(self.scorer.ratio) * sums)
+        return least
+
+    def _session_of(self, rows: Array) -> Array:
+        """The conversation that counts for each row, 0 for none."""
+        session: Array = self.columns.session[rows]
+        return np.where(self.columns.is_live(rows), session, 0) if self.past else session
+
+    def _raise_bar(self, least: Array, rows: Array) -> None:
+        """Lifts the score that a row must reach to be among the best."""
+        ok = self.allowed[rows]
+        if not ok.all():
+            least = least[ok]
+        k = self.limit
+        if len(least) >= k:
+            self.bar = max(self.bar, float(np.partition(least, len(least) - k)[len(least) - k]) * (1 - SLACK))
+
+    def _can_stop(self, left: list[int]) -> bool:
+        """Whether rows that hold none of the terms so far, nor stand near one that does, are out of the running."""
+        alone = self.rest * (float(self.upper) + self.scorer.ratio) * (1 + SLACK)
+        if alone > self.bar:
+            return False
+        if self.context is None:
+            return True
+        reach = self.rest * float(self.upper) * (1 + SLACK)
+        hot = self.sessions > self.bar - reach
+        if np.count_nonzero(hot) * 4 > len(hot):
+            return False
+        if hot.any():
+            for i in left:
+                for rows, _ in self.scorer.terms[i].lists:
+                    self.touched.append(rows[hot[self.columns.session[rows]]])
+        return True
+
+    # -- candidates
+
+    def _candidates(self, near: bool) -> Array:
+        """Allowed rows that may be among the best: those touched and, with `near`, their neighbours."""
+        groups = list(self.touched)
+        if near and self.context is not None and self.near:
+            groups += [self.columns.before[rows] for rows in self.touched]
+            groups += [self.columns.after[rows] for rows in self.touched]
+        kept = []
+        for group in groups:
+            rows = group[self.allowed[group]]
+            kept.append(rows[self._most(rows) >= self.bar])
+        return np.unique(np.concatenate(kept)) if kept else np.zeros(0, np.int32)
+
+    def _most(self, rows: Array) -> Array:
+        """What rows can reach at most."""
+        scores = self.scores
+        most: Array = scores[rows] * self.upper
+        if self.context is None:
+            return (most + np.float32(self.rest * float(self.upper))) * np.float32(1 + SLACK)
+        session = self._session_of(rows)
+        most += self.near * (scores[self.columns.before[rows]] + scores[self.columns.after[rows]])
+        most += self.sessions[session]
+        most += np.float32(self.rest * float(self.upper))
+        if self.scorer.ratio:
+            alone = np.float32(self.scorer.ratio) * (scores[rows] + np.float32(self.rest))
+            most += np.where(session > 0, np.float32(0), alone)
+        return most * np.float32(1 + SLACK)
+
+    def _refine(self, rows: Array, limit: int) -> tuple[Array, Array]:
+        """The best of the candidates (ascending row numbers), scored exactly, in order."""
+        if limit <= 0 or not len(rows):
+            return rows[:0], np.zeros(0)
+        most = self._most(rows)
+        if len(rows) > FIRST + limit:
+            # Score the most promising first: their exact scores lift the bar for all others.
+            turn = np.argsort(-most, kind="stable")
+            rows, most = rows[turn], most[turn]
+        best_rows, best = rows[:0], np.zeros(0)
+        at, step, bar = 0, FIRST + limit, self.bar
+        while at < len(rows):
+            if len(best) >= limit and most[at] < bar:
+                break
+            part = np.sort(rows[at : at + step])
+            scores = self.scorer.parts(part).total
+            kept = scores > 0
+            best_rows, best = np.append(best_rows, part[kept]), np.append(best, scores[kept])
+            turn = order(best, self.columns.place[best_rows], best_rows)[:limit]
+            best_rows, best = best_rows[turn], best[turn]
+            if len(best) >= limit:
+                bar = float(best[-1]) * (1 - SLACK)
+            at, step = at + step, min(step * 4, BLOCK)
+        return best_rows, best
+
+    # -- one-token queries
+
+    def _by_tiers(self, terms: list[int]) -> Found:
+        """Exact holders first, then rows that share a stem, then rows that stand near one."""
+        for i in terms:
+            for rows, counts in self.scorer.terms[i].lists:
+                self._add(rows, counts, self.scorer.weights[i])
+        self.bar = 0.0
+        holders = self._candidates(near=False)
+        exact = holders[self._holds_exactly(holders)]
+        found: list[tuple[Array, Array]] = []
+        left = self.limit
+        for tier in range(TIERS):
+            if tier == 0:
+                rows = exact
+            elif tier == 1:
+                rows = holders[np.isin(holders, exact, assume_unique=True, invert=True)]
+            else:
+                rows = self._candidates(near=True)
+                rows = rows[np.isin(rows, holders, assume_unique=True, invert=True)]
+            found.append(self._refine(rows, left))
+            left -= len(found[-1][0])
+            if left <= 0:
+                break
+        tiers = np.repeat(TIERS - 1 - np.arange(len(found)), [len(rows) for rows, _ in found])
+        scores = np.concatenate([scores for _, scores in found]) + tiers * self.scorer.best
+        return Found(np.concatenate([rows for rows, _ in found]), scores, tiers)
+
+    def _holds_exactly(self, rows: Array) -> Array:
+        return holds_exactly(self.query, self.scorer, rows)
+
+
+def holds_exactly(query: Query, scorer: Scorer, rows: Array) -> Array:
+    """Which rows (ascending) hold the one token asked for in the form asked for."""
+    whole = np.ones(len(rows), np.bool_)
+    for term in scorer.terms:
+        if term.query.key in query.needed:
+            held = term.occurrences(rows)
+            whole &= (term.exact(rows, held) if term.query.surfaces else held) > 0
+    return whole
