@@ -94,7 +94,7 @@ class _Batch:
         self._hidden: list[list[VersionRow]] = []
         self._slots: list[list[int]] = []  # for each act, the results that it answers
         self._by_digest: dict[bytes, int] = {}
-        self._keys: set[str] = set()
+        self._names: set[str | bytes] = set()
         self._bytes = 0
         self.results: list[Remembered | None] = []
 
@@ -102,7 +102,9 @@ class _Batch:
         """Whether the draft must wait for the next entry."""
         size = self._bytes + 4 * len(draft.text) > LIMITS.entry_bytes // 2
         return (
-            draft.key in self._keys or len(self._acts) == LIMITS.acts_per_entry or (size and bool(self._acts))
+            not self._names.isdisjoint(_names(draft))
+            or len(self._acts) == LIMITS.acts_per_entry
+            or (size and bool(self._acts))
         )
 
     def add(self, draft: Draft) -> None:
@@ -116,7 +118,7 @@ class _Batch:
         if twin is not None and draft.created in {None, self._acts[twin].created}:
             self._slots[twin].append(slot)
             return
-        live = [] if draft.key is None else self._store.of_group(records.group_of_key(draft.key), live=True)
+        live = self._live(draft)
         own = [row.record for row in live if row.author == self._key]
         record = draft.id or (own[-1] if own else uuid7(self._now, self._bank.host.entropy.bytes(10)))
         self._by_digest[digest] = len(self._acts)
@@ -124,17 +126,39 @@ class _Batch:
         self._hidden.append(live)
         self._slots.append([slot])
         self._bytes += 4 * len(draft.text)
-        if draft.key is not None:
-            self._keys.add(draft.key)
+        self._names.update(_names(draft))
 
     def _there(self, draft: Draft, digest: bytes) -> Remembered | None:
         for row in self._store.of_write(digest):
-            if row.state is State.LIVE and draft.created in {None, row.created}:
+            if self._same(draft, row):
                 version = str(self._store.version_id(row))
                 return Remembered(
                     record_text(row.record), version, created=False, bank=cid_text(self._bank.id)
                 )
         return None
+
+    @staticmethod
+    def _same(draft: Draft, row: VersionRow) -> bool:
+        """Whether a version that says the same is what the draft would write again.
+
+        What was imported is named by where it came from, so a version that was superseded or forgotten since
+        is still there; what a person says is there while it is live.
+        """
+        if draft.created not in {None, row.created} or draft.id not in {None, row.record}:
+            return False
+        named = draft.ref is not None or (draft.id is not None and draft.created is not None)
+        return row.state is State.LIVE or (named and row.state in {State.SUPERSEDED, State.FORGOTTEN})
+
+    def _live(self, draft: Draft) -> list[VersionRow]:
+        """The live versions that the draft takes the place of: of its key, or of its own earlier words."""
+        if draft.key is not None:
+            return self._store.of_group(records.group_of_key(draft.key), live=True)
+        if draft.id is None:
+            return []
+        same = self._store.of_record(draft.id)
+        return [
+            row for row in same if row.author == self._key and row.group is None and row.state is State.LIVE
+        ]
 
     def flush(self) -> None:
         """Write the acts gathered so far as one entry, with their rows."""
@@ -149,7 +173,7 @@ class _Batch:
             over = tuple(map(str, act.over))
             for number, slot in enumerate(slots):
                 self.results[slot] = Remembered(record_text(act.id), version, number == 0, bank, over)
-        for gathered in (self._acts, self._hidden, self._slots, self._by_digest, self._keys):
+        for gathered in (self._acts, self._hidden, self._slots, self._by_digest, self._names):
             gathered.clear()
         self._bytes = 0
 
@@ -171,3 +195,8 @@ class _Batch:
             for row in hidden:
                 if records.trust_of(row.author, tool=row.tool, own=own) <= trust:
                     self._store.set_state(row.ord, State.SUPERSEDED, at)
+
+
+def _names(draft: Draft) -> set[str | bytes]:
+    """What makes two drafts versions of one record."""
+    return {name for name in (draft.key, draft.id) if name is not None}

@@ -57,7 +57,7 @@ class Remember:
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """A unit vector, little-endian float16, of `version`, or of the act with index `act` in the same entry."""
+    """A unit vector, little-endian float16, of `version`, or of act number `act` of the same entry."""
 
     code: ClassVar[int] = VECTOR
     model: str
@@ -151,14 +151,15 @@ def _read_words(value: Any, most: int, what: str) -> str:
     return value
 
 
-def _json_out(value: Any) -> Any:
+def json_words(value: Any) -> Any:
+    """JSON with its words in the form in which they are written."""
     if isinstance(value, str):
         return words(value)
     if isinstance(value, Mapping):
         # Map keys are always text in DAG-CBOR, so a key with a lone surrogate has no form.
-        return {key: _json_out(item) for key, item in value.items()}
+        return {key: json_words(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_json_out(item) for item in value]
+        return [json_words(item) for item in value]
     return value
 
 
@@ -195,7 +196,7 @@ def check_metadata(value: Mapping[str, Any]) -> None:
         raise LimitExceeded("metadata depth", LIMITS.metadata_depth, depth, "Flatten it, or keep it as text.")
     _check_json(value)
     try:
-        size = len(codec.encode(_json_out(value)))
+        size = len(codec.encode(json_words(value)))
     except Malformed as error:
         raise InvalidInput(f"metadata {error.message}", "Use text for numbers over 64 bits.") from None
     if size > LIMITS.metadata_bytes:
@@ -271,7 +272,7 @@ def _write_remember(act: Remember) -> dict[str, Any]:
     if act.tags:
         fields["tags"] = _sorted_words(act.tags)
     if act.metadata:
-        fields["meta"] = _json_out(act.metadata)
+        fields["meta"] = json_words(act.metadata)
     if act.valid_from is not None:
         fields["from"] = act.valid_from
     if act.valid_until is not None:
@@ -400,7 +401,7 @@ def _read_describe(fields: Mapping[str, Any]) -> Describe:
 
 
 def _write_set(act: Set) -> dict[str, Any]:
-    value = {} if act.value is None else {"value": _json_out(act.value)}
+    value = {} if act.value is None else {"value": json_words(act.value)}
     return {"space": words(act.space), "name": words(act.name), **value}
 
 
@@ -462,7 +463,7 @@ def content_digest(act: Remember) -> bytes:
     Concurrent versions of one key that agree in this are one record with several authors (design section 5).
     """
     same = [_optional(act.key), _optional(act.title), words(act.text), _sorted_words(act.tags)]
-    meta = _json_out(act.metadata) if act.metadata else None
+    meta = json_words(act.metadata) if act.metadata else None
     return hashlib.sha256(codec.encode([*same, meta, act.type])).digest()[:16]
 
 

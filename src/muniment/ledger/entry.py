@@ -54,7 +54,7 @@ class ActRef:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The signed part of an entry. Only the founding entry has no `bank`; without bodies there is no `epoch`."""
+    """The signed part of an entry. Only the founding entry has no `bank`; `epoch` comes with bodies."""
 
     bank: BankId | None
     by: bytes

@@ -48,4 +48,6 @@ def parse_level(text: str) -> Level:
     match = re.fullmatch(r"admin(?:\((\d{1,4})\))?", word, re.ASCII)
     if match and (rank := int(match[1] or 1)) <= MAX_RANK:
         return Level(ADMIN, rank)
-    raise InvalidInput(f"unknown level: {text[:40]!r}", "Levels are relay, read, write and admin(n), n from 0 to 1000.")
+    raise InvalidInput(
+        f"unknown level: {text[:40]!r}", "Levels are relay, read, write and admin(n), n from 0 to 1000."
+    )
