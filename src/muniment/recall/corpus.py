@@ -72,6 +72,7 @@ class ListCorpus:
         self.generation = generation
         self._rows: list[Row] = []
         self._changes: list[tuple[int, bool, bool]] = []
+        self._erased: set[int] = set()
 
     def add(
         self, *parts: str, session: int = 0, place: int | None = None, live: bool = True, gone: bool = False
@@ -87,11 +88,13 @@ class ListCorpus:
             self.add(text, session=session)
 
     def set_live(self, number: int, live: bool) -> None:
-        """Makes a row live, or superseded."""
-        self._change(number, live, False)
+        """Makes a row live, or superseded; one that was erased stays gone."""
+        if number not in self._erased:
+            self._change(number, live, False)
 
     def erase(self, number: int) -> None:
         """Takes the row's words away for good."""
+        self._erased.add(number)
         self._change(number, False, True)
         self._rows[number - 1] = replace(self._rows[number - 1], parts=())
 
