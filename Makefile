@@ -12,7 +12,7 @@ PYTEST := PYTHONPATH=tests/guard $(BIN)/python -m pytest
 JOBS ?= 2
 UV ?= uv
 
-.PHONY: help demo test lint types unit docs bench soak lock format clean
+.PHONY: help demo test lint types docs bench soak lock format clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
