@@ -43,13 +43,16 @@ def examine(peer: Peer) -> list[Finding]:
 def _program() -> Finding:
     import apsw
 
-    parts = [
-        f"muniment {metadata.version('muniment')}",
-        f"Python {sys.version.split()[0]}",
-        f"SQLite {apsw.sqlite_lib_version()}",
-    ]
-    parts += [f"{name} {metadata.version(name)}" for name in _LIBRARIES]
+    parts = [f"muniment {_version('muniment')}", f"Python {sys.version.split()[0]}"]
+    parts += [f"SQLite {apsw.sqlite_lib_version()}", *(f"{name} {_version(name)}" for name in _LIBRARIES)]
     return Finding("program", OK, ", ".join(parts))
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "not installed as a package"
 
 
 def _folder(peer: Peer) -> Iterator[Finding]:
@@ -73,9 +76,7 @@ def _keys(peer: Peer) -> Iterator[Finding]:
     if not problems:
         yield Finding("keys", OK, f"{count} private keys, sealed by {keyring.protection}")
     for problem in problems:
-        yield Finding(
-            "keys", WARN, problem, "Seal them with: muniment init --passphrase (before the first write)"
-        )
+        yield Finding("keys", WARN, problem, "Seal them with: muniment init --passphrase")
 
 
 def _agents(peer: Peer, findings: list[Finding]) -> list[str]:

@@ -31,6 +31,7 @@ from muniment.views import AgentInfo
 AGENT_VARIABLE = "MUNIMENT_AGENT"
 OWNER = "owner"
 DEFAULT_AGENT = "default"
+UNSEALED = "file mode"  # keys that nothing but the mode of their file protects
 
 
 class Peer:
@@ -181,42 +182,65 @@ class Peer:
     def name_of(self, key: bytes) -> str | None:
         """What this peer calls a key: an agent's name, `owner`, or a name given to it; None if nothing."""
         store = self._peer_store()
-        return None if store is None else store.name_of(key)
+        if store is None:
+            return None
+        row = store.agent_by_key(key)
+        return store.name_of(key) if row is None else row.name
 
     # Set-up and care
 
     def init(
         self,
         *,
+        name: str | None = None,
         agent: str | None = None,
         passphrase: str | None = None,
         use_system_keyring: bool = False,
     ) -> dict[str, Any]:
-        """Choose how keys are kept, and make the first agent; everything else is made by the first write.
+        """Choose how keys are kept, name this peer, and make the first agent.
+
+        Not needed: the first write does the same with the defaults. In a folder that is in use already, keys
+        that are not sealed yet are sealed, and the name is changed.
 
         Raises:
-            InvalidInput: Both ways of keeping keys are chosen, or the folder is in use already.
+            InvalidInput: Both ways of keeping keys are chosen, the keys are sealed already, or there is
+                nothing to choose in a folder that is in use.
             MissingExtra: The system keyring is chosen and its extra is not installed.
         """
+        sealing = passphrase is not None or use_system_keyring
         if passphrase is not None and use_system_keyring:
             raise InvalidInput("a passphrase and the system keyring are both chosen", "Choose one.")
-        if self.exists:
+        if self.exists and (agent is not None or not (sealing or name)):
             raise InvalidInput(
-                f"{self.home} is set up already", "See `muniment agent list` and `muniment doctor`."
+                f"{self.home} is set up already", "See `muniment agent list`, `muniment doctor`."
             )
-        if passphrase is not None:
-            self.host.keyring.set_passphrase(None, lambda: passphrase)
-        elif use_system_keyring:
-            self.host.keyring.use_system_keyring()
-        made = self.new_agent(agent or DEFAULT_AGENT)
+        if name is not None:
+            check_name(name)
+        self.folder.make()
+        if sealing:
+            self._seal_keys(passphrase)
+        if not self.exists:
+            self.new_agent(agent or DEFAULT_AGENT)
+        if name is not None:
+            self._made_store().set_meta("name", name)
         return {
             "home": str(self.home),
-            "agent": made.name,
-            "did": made.did,
-            "bank": made.bank_id,
+            "name": self._made_store().meta("name"),
             "owner": to_did(self._owner()),
             "keys": self.host.keyring.protection,
+            "agents": [info.to_json() for info in self.agents()],
         }
+
+    def _seal_keys(self, passphrase: str | None) -> None:
+        keyring = self.host.keyring
+        if keyring.protection not in {None, UNSEALED}:
+            raise InvalidInput(f"the keys are sealed already, by {keyring.protection}")
+        if passphrase is None:
+            keyring.use_system_keyring()
+        elif passphrase:
+            keyring.set_passphrase(None, lambda: passphrase)
+        else:
+            raise InvalidInput("an empty passphrase seals nothing", "Choose one of several words.")
 
     def doctor(self) -> list[doctors.Finding]:
         """What is well and what is not on this machine and in this folder."""

@@ -199,7 +199,7 @@ def _reason(rank: int | None, hit: Hit, row: VersionRow) -> str:
 
 def _signals(scored: Scored, rank: int) -> dict[str, float]:
     return {
-        "text": scored.score,
+        "text": scored.word + scored.window + scored.session,
         "word": scored.word,
         "window": scored.window,
         "session": scored.session,
