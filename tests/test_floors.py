@@ -21,6 +21,7 @@ FLOORS: list[list[str]] = [
     ],
     ["commands"],
     ["surfaces", "testing", "demo"],
+    ["__main__"],
 ]
 ONE_ROOM_FLOORS = {5}  # the modules of the bank's own floor are one room
 PURE_FLOORS = {0, 1, 2}

@@ -7,16 +7,16 @@ from muniment.commands.results import Listed
 from muniment.commands.table import Command, Example, Param, Result, family
 
 
-def _new(context: Context, *, name: str, controller: str | None) -> Result:
+def _new(context: Context, /, *, name: str, controller: str | None) -> Result:
     agent = context.peer.new_agent(name, controller=controller)
     return context.peer.agent_info(agent.name)
 
 
-def _list(context: Context) -> Result:
+def _list(context: Context, /) -> Result:
     return Listed("agents", context.standing_peer.agents())
 
 
-def _show(context: Context, *, name: str | None) -> Result:
+def _show(context: Context, /, *, name: str | None) -> Result:
     if name is None:
         name = context.agent().name
     return context.standing_peer.agent_info(name)

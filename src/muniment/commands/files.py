@@ -12,13 +12,13 @@ from muniment.commands.table import Command, Example, Param, Result, family
 STREAM = "-"
 
 
-def _import(context: Context, *, path: str | Path, format: str, on_error: str) -> Result:  # noqa: A002
+def _import(context: Context, /, *, path: str | Path, format: str, on_error: str) -> Result:  # noqa: A002
     agent = context.agent(for_write=True)
     with context.watch("Importing", "bytes") as tick:
         return agent.import_from(path, format=format, on_error=on_error, progress=tick)
 
 
-def _export(context: Context, *, path: str | Path, format: str) -> Result:  # noqa: A002, ARG001 (there is one)
+def _export(context: Context, /, *, path: str | Path, format: str) -> Result:  # noqa: A002, ARG001 (there is one)
     agent = context.agent()
     target: Any = context.stream() if str(path) == STREAM else Path(path)
     with context.watch("Exporting", "records") as tick:

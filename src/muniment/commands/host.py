@@ -7,24 +7,26 @@ from muniment.commands.results import Checkup, Chosen, Findings
 from muniment.commands.table import Command, Example, Param, Result, family
 
 
-def _init(context: Context, *, agent: str | None, passphrase: str | None, use_system_keyring: bool) -> Result:
+def _init(
+    context: Context, /, *, agent: str | None, passphrase: str | None, use_system_keyring: bool
+) -> Result:
     made = context.peer.init(agent=agent, passphrase=passphrase, use_system_keyring=use_system_keyring)
     return Chosen(made)
 
 
-def _check(context: Context, *, rebuild: bool) -> Result:
+def _check(context: Context, /, *, rebuild: bool) -> Result:
     agent = context.agent()
     with context.watch("Checking", "steps") as tick:
         return Checkup(agent.name, agent.check(rebuild=rebuild, progress=tick), rebuilt=rebuild)
 
 
-def _verify(context: Context) -> Result:
+def _verify(context: Context, /) -> Result:
     agent = context.agent()
     with context.watch("Verifying", "entries") as tick:
         return agent.verify(progress=tick)
 
 
-def _doctor(context: Context) -> Result:
+def _doctor(context: Context, /) -> Result:
     return Findings(context.peer.doctor())
 
 

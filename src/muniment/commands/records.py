@@ -46,37 +46,37 @@ def _filters(given: dict[str, Any]) -> dict[str, Any]:
     return {**given, "metadata": given.get("metadata") or None}
 
 
-def _remember(context: Context, *, text: str, metadata: dict[str, Any] | None, **rest: Any) -> Result:
+def _remember(context: Context, /, *, text: str, metadata: dict[str, Any] | None, **rest: Any) -> Result:
     return context.agent(for_write=True).remember(text, metadata=metadata or None, **rest)
 
 
-def _recall(context: Context, *, query: str, **rest: Any) -> Result:
+def _recall(context: Context, /, *, query: str, **rest: Any) -> Result:
     return context.agent().recall(query, **_filters(rest))
 
 
-def _get(context: Context, *, ref: str) -> Result:
+def _get(context: Context, /, *, ref: str) -> Result:
     return context.agent().get(ref)
 
 
-def _list(context: Context, **rest: Any) -> Result:
+def _list(context: Context, /, **rest: Any) -> Result:
     return Listed("records", context.agent().list(**_filters(rest)))
 
 
-def _history(context: Context, *, ref: str) -> Result:
+def _history(context: Context, /, *, ref: str) -> Result:
     return Listed("records", context.agent().history(ref))
 
 
-def _forget(context: Context, *, ref: str, undo: bool) -> Result:
+def _forget(context: Context, /, *, ref: str, undo: bool) -> Result:
     # Nothing can be forgotten where nothing was ever kept, so this write may not be the first one.
     _ = context.standing_peer
     return Listed("records", context.agent(for_write=True).forget(ref, undo=undo))
 
 
-def _why(context: Context, *, query: str, ref: str, **rest: Any) -> Result:
+def _why(context: Context, /, *, query: str, ref: str, **rest: Any) -> Result:
     return context.agent().why(query, ref, **_filters(rest))
 
 
-def _stats(context: Context) -> Result:
+def _stats(context: Context, /) -> Result:
     return context.agent().stats()
 
 

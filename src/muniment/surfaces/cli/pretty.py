@@ -58,15 +58,25 @@ def _pairs(rows: list[tuple[str, Any]]) -> Table:
 
 def _bar(share: float, style: str = "cyan") -> Text:
     filled = max(0, min(BAR, round(share * BAR)))
-    return Text("━" * filled, style) + Text("━" * (BAR - filled), "bright_black")
+    return Text("━" * filled, style)
+
+
+def _ref(record: Record) -> Text:
+    """By what name to ask for it again: its key, else its id."""
+    return Text(one_line(record.key, 60), NAME) if record.key else Text(record.id, QUIET)
+
+
+def _title(record: Record, *, after: Text | None = None) -> Text:
+    """The title, behind what stands before it."""
+    text = after or Text()
+    if record.title:
+        text.append(("  " if text else "") + one_line(record.title, 80), "bold")
+    return text
 
 
 def _label(record: Record) -> Text:
     """Key and title, if there are any."""
-    text = Text(one_line(record.key, 60) if record.key else "", NAME)
-    if record.title:
-        text.append(("  " if record.key else "") + one_line(record.title, 80), "bold")
-    return text
+    return _title(record, after=_ref(record) if record.key else None)
 
 
 def _who(record: Record) -> str:
@@ -74,8 +84,8 @@ def _who(record: Record) -> str:
     return name if record.source == "self" else f"{name} ({record.source})"
 
 
-def _provenance(record: Record, *, ref: bool = True) -> Text:
-    """When, who, where from; and by what name to ask for it again."""
+def _provenance(record: Record) -> Text:
+    """When, who, where from."""
     text = Text(f"{local(record.created_at_ms)} · {_who(record)}", QUIET)
     if record.type != "note":
         text.append(f" · {record.type}")
@@ -87,8 +97,6 @@ def _provenance(record: Record, *, ref: bool = True) -> Text:
         text.append(f" · {record.state}", WARN)
     if record.clock_ahead:
         text.append(" · clock ahead", WARN)
-    if ref and not record.key:
-        text.append(f" · {record.id}")
     return text
 
 
@@ -107,17 +115,14 @@ def _remembered(result: Remembered) -> RenderableType:
 
 
 def _hit(hit: Hit) -> RenderableType:
-    lines: list[RenderableType] = []
-    head = _label(hit.record)
+    head = _title(hit.record, after=_ref(hit.record))
     for flag, on in (("conflict", hit.conflict), ("archived", hit.archived)):
         if on:
-            head.append(("  " if head else "") + flag, f"bold {WARN}")
-    if head:
-        lines.append(head)
+            head.append(f"  {flag}", f"bold {WARN}")
     words = Text()
     for piece, lit in pieces(hit.snippet or hit.record.text[:400], hit.highlights):
         words.append(piece, LIT if lit else "")
-    return Group(*lines, words, _provenance(hit.record))
+    return Group(head, words, _provenance(hit.record))
 
 
 def _hits(result: Hits) -> RenderableType:
@@ -152,21 +157,27 @@ def _record(record: Record) -> RenderableType:
 def _list(records: Listed) -> RenderableType:
     if not records:
         return Text("No memories.", QUIET)
-    table = _grid(
-        {"style": QUIET, "no_wrap": True},
-        {"ratio": 1, "no_wrap": True, "overflow": "ellipsis"},
-        {"no_wrap": True, "style": QUIET},
-    )
-    table.expand = True
-    for record in records:
-        words = _label(record)
-        words.append(("  " if words else "") + one_line(record.text, 160))
-        if record.conflict:
-            words.append("  conflict", WARN)
-        for tag in islice(record.tags, 4):
-            words.append(f" #{one_line(tag, 24)}", "dim cyan")
-        table.add_row(local(record.created_at_ms), words, "" if record.key else record.id)
-    return table
+    return Group(*map(_row, records))
+
+
+def _row(record: Record) -> RenderableType:
+    """One memory on one line; the id stands at its end where there is no key to ask for it by."""
+    words = _label(record)
+    words.append(("  " if words else "") + one_line(record.text, 240))
+    row = Table.grid(padding=(0, 2), expand=True)
+    row.add_column(style=QUIET, no_wrap=True)
+    row.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
+    marks = Text(" ".join(f"#{one_line(tag, 24)}" for tag in islice(record.tags, 3)), "dim cyan")
+    for flag, on in (("conflict", record.conflict), (record.state, record.state != "live")):
+        if on:
+            marks.append(("  " if marks else "") + flag, WARN)
+    cells: list[RenderableType] = [local(record.created_at_ms), words]
+    for cell in (marks, None if record.key else Text(record.id, QUIET)):
+        if cell:
+            row.add_column(no_wrap=True)
+            cells.append(cell)
+    row.add_row(*cells)
+    return row
 
 
 def _history(records: Listed) -> RenderableType:
