@@ -92,7 +92,7 @@ def test_trace_2_a_weaker_admin_does_not_win_over_a_stronger_one_in_policy() -> 
 
 
 def test_trace_3_granting_again_does_not_revive_a_thief() -> None:
-    """What a key signed outside a cut stays out when it is granted again: a lease covers only what has it in its past."""
+    """What was signed outside a cut stays out when the key is granted again: a lease covers only what knows of it."""
     script, _ = agent_bank()
     script.grant("carol", "wim", "write")
     honest = script.data("wim")
