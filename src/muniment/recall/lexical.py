@@ -172,14 +172,13 @@ class WordIndex:
             asked, scorer = self._prepare(query, past=past, context=context)
             rows = np.array([number], np.int32)
             parts = scorer.parts(rows)
-            held = bool(sum(int(h[0]) for h in parts.held))
+            held = bool(parts.held.any())
             tier = 0
             if asked.single and held:
                 tier = 2 if holds_exactly(asked, scorer, rows)[0] else 1
             if not held and parts.window[0] <= 0:
                 parts.session[0] = 0.0
-            score = parts.total + tier * scorer.best
-            return self._hits(asked, scorer, Found(rows, score, np.array([tier])))[0]
+            return self._hits(asked, scorer, Found(parts, np.array([tier])))[0]
 
     def maintain(self, budget: int | None = None) -> bool:
         """Writes the tail as a segment and merges segments where that is due.
@@ -233,33 +232,27 @@ class WordIndex:
         formula = (
             self.formula if context else Formula(self.formula.k1, self.formula.b, self.formula.exact, None)
         )
-        return asked, Scorer(terms, formula, follower.columns, places)
+        return asked, Scorer(terms, formula, follower.columns)
 
     def _hits(self, asked: Query, scorer: Scorer, found: Found) -> list[Scored]:
-        if not len(found.rows):
-            return []
-        turn = np.argsort(found.rows)
-        parts = scorer.parts(found.rows[turn])
         best = scorer.best * (TIERS if asked.single else 1) or 1.0
-        back = np.empty(len(turn), np.int64)
-        back[turn] = np.arange(len(turn))
-        hits = []
-        for rank, at in enumerate(back.tolist()):
-            terms = [
-                TermScore(term.query.text, int(held[at]), term.df, term.idf, float(own[at]))
-                for term, own, held in zip(scorer.terms, parts.own, parts.held, strict=True)
-            ]
-            score = float(found.scores[rank])
-            hits.append(
-                Scored(
-                    ord=int(found.rows[rank]),
-                    score=score,
-                    share=min(1.0, score / best),
-                    word=float(parts.word[at]),
-                    window=float(parts.window[at]),
-                    session=float(parts.session[at]),
-                    tier=int(found.tiers[rank]),
-                    terms=terms,
-                )
+        names = [(term.query.text, term.df, term.idf) for term in scorer.terms]
+        parts = found.parts
+        scores = parts.total + found.tiers * scorer.best
+        own, held = parts.own.T.tolist(), parts.held.T.tolist()
+        return [
+            Scored(
+                ord=number,
+                score=score,
+                share=min(1.0, score / best),
+                word=float(parts.word[i]),
+                window=float(parts.window[i]),
+                session=float(parts.session[i]),
+                tier=int(found.tiers[i]),
+                terms=[
+                    TermScore(text, tf, df, idf, part)
+                    for (text, df, idf), tf, part in zip(names, held[i], own[i], strict=True)
+                ],
             )
-        return hits
+            for i, (number, score) in enumerate(zip(parts.rows.tolist(), scores.tolist(), strict=True))
+        ]

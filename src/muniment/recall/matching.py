@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from muniment.recall.analyzer import QueryTerm
+from muniment.recall.analyzer import SEPARATOR, QueryTerm
 from muniment.recall.columns import Columns
 from muniment.recall.segments import EMPTY, Array
 
@@ -27,11 +27,15 @@ class Source(Protocol):
         """How many terms it knows."""
         ...
 
-    def lookup(self, key: bytes) -> tuple[Array, Array]:
-        """(rows ascending, occurrences) of a key."""
+    def find(self, key: bytes) -> int:
+        """The slot of a key, or -1."""
         ...
 
-    def surfaces(self, stem: bytes) -> Lists:
+    def postings(self, slot: int) -> tuple[Array, Array]:
+        """(rows ascending, occurrences) of a slot."""
+        ...
+
+    def surfaces(self, slot: int) -> Lists:
         """Postings of the surfaces of a stem that differ from it."""
         ...
 
@@ -54,24 +58,28 @@ class Term:
 
     Attributes:
         query: What was asked for.
-        lists: (rows, occurrences) of each place; rows that no longer count may be among them.
+        found: (source, slot) wherever it is known.
+        lists: (rows, occurrences); rows that no longer count may be among them.
+        dead: (rows, occurrences) of those, from places of live rows.
         df: Live rows that hold it.
         idf: ln((N - df + 0.5) / (df + 0.5) + 1).
     """
 
-    __slots__ = ("_exact", "_places", "dead", "df", "idf", "lists", "query")
+    __slots__ = ("_exact", "dead", "df", "found", "idf", "lists", "query")
 
     def __init__(self, query: QueryTerm, places: Sequence[Place], columns: Columns, past: bool) -> None:
         self.query = query
-        self._places = places
+        self.found: list[tuple[Source, int]] = []
         self._exact: tuple[Lists, Lists] | None = None
         self.df = 0
         self.dead: Lists = []
         lists: Lists = []
         for place in places:
-            rows, counts = place.source.lookup(query.key)
-            if not len(rows):
+            slot = place.source.find(query.key)
+            if slot < 0:
                 continue
+            self.found.append((place.source, slot))
+            rows, counts = place.source.postings(slot)
             if place.source.past:
                 rows, counts = _past_only(rows, counts, columns)
             else:
@@ -112,11 +120,13 @@ class Term:
         key = self.query.key
         wanted: Lists = []
         others: Lists = []
-        for place in self._places:
-            wanted += [place.source.lookup(key + b"\0" + s) for s in self.query.surfaces if s != key]
+        forms = [key + SEPARATOR + surface for surface in self.query.surfaces if surface != key]
+        for source, slot in self.found:
+            slots = [source.find(form) for form in forms]
+            wanted += [source.postings(form) for form in slots if form >= 0]
             if key in self.query.surfaces:
-                others += place.source.surfaces(key)
-        return [w for w in wanted if len(w[0])], [o for o in others if len(o[0])]
+                others += source.surfaces(slot)
+        return _join(wanted), _join(others)
 
 
 def common(rows: Array, some: Array) -> Array:
@@ -164,4 +174,9 @@ def _join(lists: Lists) -> Lists:
     rows = np.concatenate([r for r, _ in short])
     counts = np.concatenate([c.astype(np.int64) for _, c in short])
     order = np.argsort(rows, kind="stable")
-    return [pair for pair in lists if len(pair[0]) > SMALL] + [(rows[order], counts[order])]
+    rows, counts = rows[order], counts[order]
+    first = np.r_[True, rows[1:] != rows[:-1]] if len(rows) else np.zeros(0, np.bool_)
+    if not first.all():  # several forms in one row
+        at = np.flatnonzero(first)
+        rows, counts = rows[at], np.add.reduceat(counts, at)
+    return [pair for pair in lists if len(pair[0]) > SMALL] + [(rows, counts)]

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from muniment.recall.columns import Columns
-from muniment.recall.matching import Place, Term
+from muniment.recall.matching import Term
 from muniment.recall.segments import Array, Segment
 
 
@@ -58,19 +58,47 @@ class Formula:
 
 @dataclass(slots=True)
 class Parts:
-    """Scores of rows, float64; `own[t]` is each term's share of `word`, `held[t]` its occurrences."""
+    """Scores of rows, float64.
 
+    Attributes:
+        rows: The rows.
+        word: From their own words.
+        window: From them and their neighbours.
+        session: From their conversations.
+        own: (terms, rows): each term's share of `word`.
+        held: (terms, rows): occurrences.
+    """
+
+    rows: Array
     word: Array
     window: Array
     session: Array
-    own: list[Array]
-    held: list[Array]
+    own: Array
+    held: Array
 
     @property
     def total(self) -> Array:
         """The sum of all parts."""
         total: Array = self.word + self.window + self.session
         return total
+
+    def take(self, at: Array) -> Parts:
+        """Those at these positions."""
+        parts = (self.rows[at], self.word[at], self.window[at], self.session[at])
+        return Parts(*parts, self.own[:, at], self.held[:, at])
+
+    def join(self, other: Parts) -> Parts:
+        """These and then the others."""
+        pairs = zip(
+            (self.rows, self.word, self.window, self.session),
+            (other.rows, other.word, other.window, other.session),
+            strict=True,
+        )
+        rows, word, window, session = (np.concatenate(pair) for pair in pairs)
+        own, held = (
+            np.concatenate(pair, axis=1) for pair in ((self.own, other.own), (self.held, other.held))
+        )
+        return Parts(rows, word, window, session, own, held)
 
 
 class Scorer:
@@ -83,9 +111,7 @@ class Scorer:
         best: The greatest score that any record could reach.
     """
 
-    def __init__(
-        self, terms: Sequence[Term], formula: Formula, columns: Columns, places: Sequence[Place]
-    ) -> None:
+    def __init__(self, terms: Sequence[Term], formula: Formula, columns: Columns) -> None:
         self.terms, self.formula, self.columns = terms, formula, columns
         self.context = formula.context if columns.members else None
         k1 = formula.k1
@@ -97,7 +123,7 @@ class Scorer:
         mass = sum(self.weights)
         self.best = mass * (1 + formula.exact)
         if self.context is not None and mass > 0:
-            top = self._score_sessions(places, self.context)
+            top = self._score_sessions(self.context)
             self.ratio = top / mass
             self.best += mass * self.context.window + top
 
@@ -118,9 +144,9 @@ class Scorer:
         norm = self.floor + self.slope * columns.length[needed]
         norm_rows = norm if context is None else norm[own]
         plain, exact, window = np.zeros(size), np.zeros(size), np.zeros(size)
-        owns: list[Array] = []
-        helds: list[Array] = []
-        for term, weight in zip(self.terms, self.weights, strict=True):
+        owns = np.zeros((len(self.terms), size))
+        helds = np.zeros((len(self.terms), size), np.int64)
+        for i, (term, weight) in enumerate(zip(self.terms, self.weights, strict=True)):
             counts = term.occurrences(needed)
             held = counts if context is None else counts[own]
             part = weight * held / (held + norm_rows)
@@ -135,11 +161,10 @@ class Scorer:
                 extra = self.formula.exact * weight * same / (same + norm_rows)
                 exact += extra
                 part = part + extra
-            owns.append(part)
-            helds.append(held)
+            owns[i], helds[i] = part, held
         session = self._session_part(rows, plain) if context is not None else np.zeros(size)
         scale = context.window if context is not None else 0.0
-        return Parts(plain + exact, scale * window, session, owns, helds)
+        return Parts(rows, plain + exact, scale * window, session, owns, helds)
 
     def _session_part(self, rows: Array, plain: Array) -> Array:
         columns = self.columns
@@ -149,7 +174,7 @@ class Scorer:
         )
         return part
 
-    def _score_sessions(self, places: Sequence[Place], context: ContextWeights) -> float:
+    def _score_sessions(self, context: ContextWeights) -> float:
         """Fills `sessions`; returns the greatest value that any could reach."""
         words = self.columns.session_words()
         alive = int(np.count_nonzero(words))
@@ -158,7 +183,7 @@ class Scorer:
         self.sessions = np.zeros(len(words))
         top = 0.0
         for term in self.terms:
-            held = self._session_counts(term, places, len(words))
+            held = self._session_counts(term, len(words))
             some = np.flatnonzero(held)
             idf = math.log((alive - len(some) + 0.5) / (len(some) + 0.5) + 1.0)
             weight = context.session * (context.k1 + 1) * idf * term.query.weight
@@ -167,18 +192,17 @@ class Scorer:
             top += weight
         return top
 
-    def _session_counts(self, term: Term, places: Sequence[Place], size: int) -> Array:
+    def _session_counts(self, term: Term, size: int) -> Array:
         """Occurrences of a term in each conversation, over live rows."""
         held = np.zeros(size)
         session = self.columns.session
-        for place in places:
-            source = place.source
+        for source, slot in term.found:
             if isinstance(source, Segment):
                 if not source.past:
-                    ids, counts = source.sessions(term.query.key)
-                    np.add.at(held, ids, counts)
+                    ids, counts = source.sessions(slot)
+                    held[ids] += counts
             else:
-                rows, counts = source.lookup(term.query.key)
+                rows, counts = source.postings(slot)
                 np.add.at(held, session[rows], counts)
         for rows, counts in term.dead:
             np.subtract.at(held, session[rows], counts.astype(np.float64))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from muniment.recall.analyzer import Query
-from muniment.recall.scoring import Scorer, order
+from muniment.recall.scoring import Parts, Scorer, order
 from muniment.recall.segments import Array
 
 SLACK = 1e-4  # relative error allowed to float32 sums of up to a thousand terms
@@ -24,10 +24,9 @@ TIERS = 3  # of one-token queries: holds it exactly, shares the stem, stands nea
 
 @dataclass(slots=True)
 class Found:
-    """Rows in order of rank with their final scores (float64) and tiers (0 for queries of several tokens)."""
+    """Rows in order of rank with their scores, and their tiers (0 for queries of several tokens)."""
 
-    rows: Array
-    scores: Array
+    parts: Parts
     tiers: Array
 
 
@@ -58,6 +57,7 @@ class Search:
         if self.context is not None:
             window = self.context.window
             self.sessions = scorer.sessions.astype(np.float32)
+            self.loners = past or scorer.columns.members < scorer.columns.live
             self.near = np.float32(
                 window if self.context.neighbours else 0.0
             )  # of a neighbour's sum, at most
@@ -74,8 +74,8 @@ class Search:
             if self.query.single:
                 return self._by_tiers([int(i) for i in terms])
             self._accumulate([int(i) for i in terms])
-            rows, scores = self._refine(self._candidates(near=True), self.limit)
-            return Found(rows, scores, np.zeros(len(rows), np.int64))
+            best = self._refine(self._candidates(near=True), self.limit)
+            return Found(best, np.zeros(len(best.rows), np.int64))
         finally:
             for rows in self.touched:
                 self.scores[rows] = 0
@@ -115,7 +115,7 @@ class Search:
             return sums
         session = self._session_of(rows)
         least: Array = sums * self.lower + self.sessions[session]
-        if self.scorer.ratio:
+        if self.scorer.ratio and self.loners:
             least += np.where(session > 0, np.float32(0), np.float32(self.scorer.ratio) * sums)
         return least
 
@@ -154,55 +154,75 @@ class Search:
 
     def _candidates(self, near: bool) -> Array:
         """Allowed rows that may be among the best: those touched and, with `near`, their neighbours."""
-        groups = list(self.touched)
-        if near and self.context is not None and self.near:
-            groups += [self.columns.before[rows] for rows in self.touched]
-            groups += [self.columns.after[rows] for rows in self.touched]
-        kept = []
-        for group in groups:
-            rows = group[self.allowed[group]]
-            kept.append(rows[self._most(rows) >= self.bar])
+        if self.context is None or not self.near:
+            kept = [self._able(rows) for rows in self.touched]
+        else:
+            # What a row gets from its neighbours is at most this: a first sieve that looks at no neighbour.
+            top = max((float(self.scores[rows].max()) for rows in self.touched if len(rows)), default=0.0)
+            kept = []
+            for rows in self.touched:
+                scores = self.scores[rows]
+                beside = self._sure(rows, scores, self.rest) + self.near * np.float32(top)
+                kept.append(
+                    self._able(rows[scores * self.upper + beside + self.near * np.float32(top) >= self.bar])
+                )
+                if near:
+                    pairs = rows[scores * self.near + beside >= self.bar]
+                    kept += [self._able(self.columns.before[pairs]), self._able(self.columns.after[pairs])]
         return np.unique(np.concatenate(kept)) if kept else np.zeros(0, np.int32)
+
+    def _able(self, rows: Array) -> Array:
+        """The allowed ones of the rows that may be among the best."""
+        rows = rows[self.allowed[rows]]
+        able: Array = rows[self._most(rows) >= self.bar]
+        return able
+
+    def _sure(self, rows: Array, scores: Array, rest: float) -> Array:
+        """What rows get, at most, from their conversation and from terms not added up."""
+        if self.context is None:
+            return np.full(len(rows), np.float32(rest * float(self.upper)))
+        session = self._session_of(rows)
+        most: Array = self.sessions[session] + np.float32(rest * float(self.upper))
+        if self.scorer.ratio and self.loners:
+            alone = np.float32(self.scorer.ratio) * (scores + np.float32(rest))
+            most += np.where(session > 0, np.float32(0), alone)
+        return most
 
     def _most(self, rows: Array) -> Array:
         """What rows can reach at most."""
-        scores = self.scores
-        most: Array = scores[rows] * self.upper
-        if self.context is None:
-            return (most + np.float32(self.rest * float(self.upper))) * np.float32(1 + SLACK)
-        session = self._session_of(rows)
-        most += self.near * (scores[self.columns.before[rows]] + scores[self.columns.after[rows]])
-        most += self.sessions[session]
-        most += np.float32(self.rest * float(self.upper))
-        if self.scorer.ratio:
-            alone = np.float32(self.scorer.ratio) * (scores[rows] + np.float32(self.rest))
-            most += np.where(session > 0, np.float32(0), alone)
+        scores = self.scores[rows]
+        most = scores * self.upper + self._sure(rows, scores, self.rest)
+        if self.context is not None and self.near:
+            most += self.near * (
+                self.scores[self.columns.before[rows]] + self.scores[self.columns.after[rows]]
+            )
         return most * np.float32(1 + SLACK)
 
-    def _refine(self, rows: Array, limit: int) -> tuple[Array, Array]:
+    def _refine(self, rows: Array, limit: int) -> Parts:
         """The best of the candidates (ascending row numbers), scored exactly, in order."""
+        best = self.scorer.parts(rows[:0])
         if limit <= 0 or not len(rows):
-            return rows[:0], np.zeros(0)
+            return best
         most = self._most(rows)
         if len(rows) > FIRST + limit:
             # Score the most promising first: their exact scores lift the bar for all others.
             turn = np.argsort(-most, kind="stable")
             rows, most = rows[turn], most[turn]
-        best_rows, best = rows[:0], np.zeros(0)
         at, step, bar = 0, FIRST + limit, self.bar
         while at < len(rows):
-            if len(best) >= limit and most[at] < bar:
+            if len(best.rows) >= limit and most[at] < bar:
                 break
-            part = np.sort(rows[at : at + step])
-            scores = self.scorer.parts(part).total
-            kept = scores > 0
-            best_rows, best = np.append(best_rows, part[kept]), np.append(best, scores[kept])
-            turn = order(best, self.columns.place[best_rows], best_rows)[:limit]
-            best_rows, best = best_rows[turn], best[turn]
-            if len(best) >= limit:
-                bar = float(best[-1]) * (1 - SLACK)
-            at, step = at + step, min(step * 4, BLOCK)
-        return best_rows, best
+            stop = at + step
+            if len(best.rows) >= limit:
+                stop = min(stop, len(rows) - int(np.searchsorted(most[::-1], bar)))
+            best = best.join(self.scorer.parts(np.sort(rows[at:stop])))
+            total = best.total
+            turn = order(total, self.columns.place[best.rows], best.rows)[:limit]
+            best = best.take(turn[total[turn] > 0])
+            if len(best.rows) >= limit:
+                bar = float(best.total[-1]) * (1 - SLACK)
+            at, step = stop, min(step * 4, BLOCK)
+        return best
 
     # -- one-token queries
 
@@ -214,23 +234,18 @@ class Search:
         self.bar = 0.0
         holders = self._candidates(near=False)
         exact = holders[self._holds_exactly(holders)]
-        found: list[tuple[Array, Array]] = []
-        left = self.limit
-        for tier in range(TIERS):
-            if tier == 0:
-                rows = exact
-            elif tier == 1:
-                rows = holders[np.isin(holders, exact, assume_unique=True, invert=True)]
-            else:
-                rows = self._candidates(near=True)
-                rows = rows[np.isin(rows, holders, assume_unique=True, invert=True)]
-            found.append(self._refine(rows, left))
-            left -= len(found[-1][0])
-            if left <= 0:
+        best = self._refine(exact, self.limit)
+        tiers = [2] * len(best.rows)
+        for tier in (1, 0):
+            left = self.limit - len(best.rows)
+            if left <= 0 or (tier == 0 and self.context is None):
                 break
-        tiers = np.repeat(TIERS - 1 - np.arange(len(found)), [len(rows) for rows, _ in found])
-        scores = np.concatenate([scores for _, scores in found]) + tiers * self.scorer.best
-        return Found(np.concatenate([rows for rows, _ in found]), scores, tiers)
+            rows = holders if tier else self._candidates(near=True)
+            rows = rows[np.isin(rows, exact if tier else holders, assume_unique=True, invert=True)]
+            more = self._refine(rows, left)
+            best = best.join(more)
+            tiers += [tier] * len(more.rows)
+        return Found(best, np.array(tiers, np.int64))
 
     def _holds_exactly(self, rows: Array) -> Array:
         return holds_exactly(self.query, self.scorer, rows)

@@ -3,7 +3,7 @@
 Vocabulary keys are in byte order; the first eight bytes of each are kept as big-endian numbers, so that a look-up is
 one binary search over integers and, among equal heads, a few comparisons of bytes. Postings are row numbers (int32,
 ascending) and occurrences (the narrowest type that holds them all: nothing is clipped). For conversations the segment
-also keeps, per term, runs of (conversation, summed occurrences).
+also keeps, per term, (conversation, summed occurrences).
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ class Segment:
     def __init__(self, arrays: packing.Arrays, *, past: bool, name: str = "", size: int = 0) -> None:
         self.name, self.past, self.size, self.arrays = name, past, size, arrays
         self.ords: Array = arrays["ords"]
-        self._heads, self._blob, self._ends = arrays["heads"], arrays["blob"], arrays["key_starts"]
+        self._heads, self._ends = arrays["heads"], arrays["key_starts"]
+        self._text = memoryview(arrays["blob"])  # type: ignore[arg-type]
         self._starts, self._rows, self._counts = arrays["starts"], arrays["rows"], arrays["counts"]
         self.with_sessions = "session_starts" in arrays
 
@@ -68,11 +69,11 @@ class Segment:
 
     def key(self, slot: int) -> bytes:
         """The vocabulary key of a slot."""
-        return bytes(self._blob[int(self._ends[slot]) : int(self._ends[slot + 1])])
+        return self._text[self._ends.item(slot) : self._ends.item(slot + 1)].tobytes()
 
     def keys(self) -> Iterator[bytes]:
         """All keys in byte order."""
-        blob, ends = bytes(self._blob), self._ends.tolist()
+        blob, ends = self._text.tobytes(), self._ends.tolist()
         return (blob[a:b] for a, b in zip(ends, ends[1:], strict=False))
 
     def place(self, key: bytes) -> int:
@@ -97,29 +98,22 @@ class Segment:
 
     def postings(self, slot: int) -> tuple[Array, Array]:
         """(rows, occurrences) of a slot."""
-        a, b = int(self._starts[slot]), int(self._starts[slot + 1])
+        a, b = self._starts.item(slot), self._starts.item(slot + 1)
         return self._rows[a:b], self._counts[a:b]
 
-    def lookup(self, key: bytes) -> tuple[Array, Array]:
-        """(rows, occurrences) of a key; empty arrays if it is unknown."""
-        slot = self.find(key)
-        return self.postings(slot) if slot >= 0 else (EMPTY, EMPTY)
-
-    def surfaces(self, stem: bytes) -> list[tuple[Array, Array]]:
-        """Postings of all surfaces of a stem that differ from it."""
-        slot = self.find(stem) + 1
+    def surfaces(self, slot: int) -> list[tuple[Array, Array]]:
+        """Postings of all surfaces of a stem (by its slot) that differ from it: they stand right behind it."""
+        low = self.key(slot) + SEPARATOR
         found = []
-        if slot:
-            low = stem + SEPARATOR
-            while slot < len(self._heads) and self.key(slot).startswith(low):
-                found.append(self.postings(slot))
-                slot += 1
+        slot += 1
+        while slot < len(self._heads) and self.key(slot).startswith(low):
+            found.append(self.postings(slot))
+            slot += 1
         return found
 
-    def sessions(self, key: bytes) -> tuple[Array, Array]:
-        """(conversation, summed occurrences) runs of a key; a conversation may come more than once."""
-        slot = self.find(key) if self.with_sessions else -1
-        if slot < 0:
+    def sessions(self, slot: int) -> tuple[Array, Array]:
+        """(conversations, summed occurrences) of a slot, each conversation once."""
+        if not self.with_sessions:
             return EMPTY, EMPTY
         starts = self.arrays["session_starts"]
         a, b = int(starts[slot]), int(starts[slot + 1])
@@ -159,20 +153,27 @@ def narrow(counts: Array) -> Array:
 
 
 def _session_arrays(postings: Postings, session_of: Array) -> packing.Arrays:
-    """Runs of neighbouring postings of one term and one conversation, occurrences summed; surfaces left out."""
+    """Conversations of each term with summed occurrences; surfaces left out."""
     sessions = session_of[postings.rows]
     lengths = np.diff(postings.starts)
     plain = np.fromiter((SEPARATOR not in key for key in postings.keys), np.bool_, len(postings.keys))
     keep = np.repeat(plain, lengths) & (sessions > 0)
-    term = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)[keep]
-    sessions, counts = sessions[keep], postings.counts[keep].astype(np.int64)
-    if not len(sessions):
+    pairs = np.repeat(np.arange(len(lengths), dtype=np.int64) << 32, lengths)[keep] | sessions[keep]
+    counts = postings.counts[keep].astype(np.int64)
+    if not len(pairs):
         return {}
-    first = np.flatnonzero(np.r_[True, (term[1:] != term[:-1]) | (sessions[1:] != sessions[:-1])])
-    starts = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(np.bincount(term[first], minlength=len(lengths)), out=starts[1:])
+    pairs, counts = _sum_runs(pairs, counts)
+    if (pairs[1:] <= pairs[:-1]).any():  # conversations that go on at the same time, or came out of order
+        order = np.argsort(pairs, kind="stable")
+        pairs, counts = _sum_runs(pairs[order], counts[order])
     return {
-        "session_starts": starts,
-        "session_ids": sessions[first].astype(np.int32),
-        "session_counts": narrow(np.add.reduceat(counts, first)),
+        "session_starts": pairs.searchsorted(np.arange(len(lengths) + 1, dtype=np.int64) << 32),
+        "session_ids": (pairs & 0xFFFFFFFF).astype(np.int32),
+        "session_counts": narrow(counts),
     }
+
+
+def _sum_runs(pairs: Array, counts: Array) -> tuple[Array, Array]:
+    """Equal neighbours made one, their counts summed."""
+    first = np.flatnonzero(np.r_[True, pairs[1:] != pairs[:-1]])
+    return pairs[first], np.add.reduceat(counts, first)
