@@ -11,6 +11,8 @@ import hashlib
 import uuid
 from typing import NamedTuple, NewType
 
+import libipld
+
 from muniment.base.errors import InvalidInput
 
 EntryId = NewType("EntryId", bytes)
@@ -44,7 +46,8 @@ def is_cid(value: object) -> bool:
 
 def cid_text(cid: bytes) -> str:
     """Text form of a CID: multibase base32, lower case, `b` in front."""
-    return "b" + base64.b32encode(cid).decode("ascii").rstrip("=").lower()
+    text: str = libipld.encode_cid(cid)
+    return text
 
 
 def parse_cid(text: str) -> EntryId:

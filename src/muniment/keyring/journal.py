@@ -28,6 +28,7 @@ STRIDE = 4096  # two slots never share a block of the disk
 OPEN_FILES = 64
 _MAGIC = b"muniment/journal/"
 _VERSION = b"1\n"
+_START = _MAGIC + _VERSION
 _CHECK = 16
 _SLOT = struct.Struct(f">19sQ?{CID_BYTES}s{CID_BYTES}s{CID_BYTES}s32s")
 
@@ -121,9 +122,7 @@ class Journal:
                 handle = self._keep(name, self._folder.open(name))
             newest = self._newest(handle, name, bank, key)
             count = newest.count + 1 if newest else 1
-            packed = _SLOT.pack(
-                _MAGIC + _VERSION, count, previous is not None, previous or b"", latest, bank, key
-            )
+            packed = _SLOT.pack(_START, count, previous is not None, previous or b"", latest, bank, key)
             slot = (packed + _check(packed)).ljust(SLOT_BYTES, b"\0")
             try:
                 written = os.pwrite(handle, slot, count % 2 * STRIDE)
@@ -168,11 +167,11 @@ class Journal:
             data = os.pread(handle, STRIDE + SLOT_BYTES, 0)
         except OSError as error:
             raise self._folder.explain(error, name) from error
-        even = _parse(data[:SLOT_BYTES], bank, key)
-        odd = _parse(data[STRIDE:], bank, key)
-        if even is None or odd is None:
-            return even or odd
-        return max(even, odd, key=lambda slot: slot.count)
+        even, odd = data[:SLOT_BYTES], data[STRIDE:]
+        is_even, is_odd = _is_ours(even), _is_ours(odd)
+        # The one that says it is newer is read first; the other only if that one is not whole.
+        turn = (odd, even) if is_odd and (not is_even or _count(odd) > _count(even)) else (even, odd)
+        return _parse(turn[0], bank, key) or _parse(turn[1], bank, key)
 
 
 def _name(bank: BankId, key: bytes) -> str:
@@ -183,15 +182,26 @@ def _check(packed: bytes) -> bytes:
     return hashlib.blake2b(packed, digest_size=_CHECK).digest()
 
 
+def _is_ours(slot: bytes) -> bool:
+    """Whether it begins as a slot of this version does."""
+    if slot.startswith(_START):
+        return True
+    version = slot[len(_MAGIC) : len(_START)]
+    if slot.startswith(_MAGIC) and version[:1] in b"23456789" and version[1:] == b"\n":
+        raise FutureFormat("the journal was written by a newer version", "Update muniment.")
+    return False
+
+
+def _count(slot: bytes) -> int:
+    return int.from_bytes(slot[len(_START) : len(_START) + 8], "big")
+
+
 def _parse(slot: bytes, bank: BankId, key: bytes) -> JournalSlot | None:
     """The slot, or None if it is empty, torn or of another bank or key."""
-    packed = slot[: _SLOT.size]
-    if not packed.startswith(_MAGIC + _VERSION):
-        version = packed[len(_MAGIC) : len(_MAGIC + _VERSION)]
-        if packed.startswith(_MAGIC) and version[:1] in b"23456789" and version[1:] == b"\n":
-            raise FutureFormat("the journal was written by a newer version", "Update muniment.")
+    if len(slot) != SLOT_BYTES or not _is_ours(slot):
         return None
-    if len(slot) != SLOT_BYTES or _check(packed) != slot[_SLOT.size : _SLOT.size + _CHECK]:
+    packed = slot[: _SLOT.size]
+    if _check(packed) != slot[_SLOT.size : _SLOT.size + _CHECK]:
         return None
     _, count, follows, previous, latest, its_bank, its_key = _SLOT.unpack(packed)
     if (its_bank, its_key) != (bank, key):
