@@ -16,7 +16,19 @@ from muniment.surfaces.cli.app import root
 from muniment.surfaces.cli.plain import WRITE
 
 ALL = [COMMANDS[name] for name in COMMANDS]
-HEAVY = {"numpy", "apsw", "nacl", "libipld", "rich", "yaml", "platformdirs", "zstandard", "asyncio", "orjson", "click"}
+HEAVY = {
+    "numpy",
+    "apsw",
+    "nacl",
+    "libipld",
+    "rich",
+    "yaml",
+    "platformdirs",
+    "zstandard",
+    "asyncio",
+    "orjson",
+    "click",
+}
 
 
 def by_name(command: Command) -> str:
@@ -65,8 +77,12 @@ def test_each_example_can_be_typed(command: Command) -> None:
         group: click.Command = root()
         with group.make_context("muniment", list(words)) as context:
             while isinstance(group, click.Group):
-                _, found, words = group.resolve_command(context, [*context.protected_args, *context.args]
-                                                        if words is None else list(_after_options(words)))
+                _, found, words = group.resolve_command(
+                    context,
+                    [*context.protected_args, *context.args]
+                    if words is None
+                    else list(_after_options(words)),
+                )
                 assert found is not None
                 group = found
             group.make_context("x", list(words), parent=context)

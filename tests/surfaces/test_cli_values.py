@@ -58,7 +58,9 @@ def test_a_value_that_only_looks_like_json_is_text(deep: str) -> None:
         ("init", {"passphrase": 3}, InvalidInput),
     ],
 )
-def test_bad_values_are_named_errors(name: str, params: dict[str, object], error: type[MunimentError]) -> None:
+def test_bad_values_are_named_errors(
+    name: str, params: dict[str, object], error: type[MunimentError]
+) -> None:
     """A wrong type, a value outside the choices or bounds, and an unknown name are refused before anything runs."""
     with Context() as context, pytest.raises(error) as caught:
         invoke(name, context, params)
@@ -85,7 +87,12 @@ def test_a_secret_is_not_repeated_in_an_error() -> None:
 def test_defaults_reach_the_handler() -> None:
     """What was not said is what the table says."""
     values = checked(COMMANDS["recall"], {})
-    assert (values["query"], values["limit"], values["states"], values["context"]) == ("", 10, ("live",), True)
+    assert (values["query"], values["limit"], values["states"], values["context"]) == (
+        "",
+        10,
+        ("live",),
+        True,
+    )
 
 
 def test_words_of_other_types() -> None:

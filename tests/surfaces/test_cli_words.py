@@ -57,7 +57,9 @@ def test_no_text_gets_a_control_character_through(text: str) -> None:
     for safe, allowed in ((shown(text), "\n"), (one_line(text), ""), (one_line(text, 12), "")):
         bad = [c for c in safe if unicodedata.category(c) in {"Cc", "Cs", "Zl", "Zp"} and c not in allowed]
         assert not bad
-        assert not any(unicodedata.bidirectional(c) in {"RLO", "LRO", "RLE", "LRE", "PDF", "RLI"} for c in safe)
+        assert not any(
+            unicodedata.bidirectional(c) in {"RLO", "LRO", "RLE", "LRE", "PDF", "RLI"} for c in safe
+        )
         safe.encode("utf-8")
 
 

@@ -7,11 +7,8 @@ from muniment.commands.results import Checkup, Chosen, Findings
 from muniment.commands.table import Command, Example, Param, Result, family
 
 
-def _init(
-    context: Context, /, *, agent: str | None, passphrase: str | None, use_system_keyring: bool
-) -> Result:
-    made = context.peer.init(agent=agent, passphrase=passphrase, use_system_keyring=use_system_keyring)
-    return Chosen(made)
+def _init(context: Context, /, **chosen: Any) -> Result:
+    return Chosen(context.peer.init(**chosen))
 
 
 def _check(context: Context, /, *, rebuild: bool) -> Result:
@@ -33,14 +30,16 @@ def _doctor(context: Context, /) -> Result:
 COMMANDS = family(
     Command(
         "init",
-        "Nobody has to call it: the first memory does the same with defaults. It chooses what can't be chosen later "
-        "without effort: a passphrase that seals the private keys, or the system keyring, and the first agent's name.",
+        "Nobody has to call it: the first memory does the same with defaults. It seals the private keys, under a "
+        "passphrase or by the system keyring, and chooses names. In a folder that is in use already, keys that are "
+        "not sealed yet can still be sealed.",
         (
             Example("muniment init --passphrase", "seal the keys; asks twice, shows nothing"),
-            Example("muniment init --agent ava", "with a name of your own"),
+            Example("muniment init --agent ava --name laptop", "with names of your own"),
         ),
         (
             Param("passphrase", "secret", "Seal the private keys: with MUNIMENT_PASSPHRASE, or asked for"),
+            Param("name", "text", "What to call this installation", metavar="NAME"),
             Param("agent", "text", "What to call the first agent, if not `default`", metavar="NAME"),
             Param("use_system_keyring", "flag", "Let the system keyring hold what seals the private keys", False,
                   option="system-keyring"),

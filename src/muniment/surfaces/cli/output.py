@@ -98,6 +98,7 @@ def _write(stream: TextIO | None, text: str) -> None:
     except BrokenPipeError:
         raise OutputClosed from None
     except OSError as error:
+        abandon(stream)
         raise StorageError(
             f"the output can't be written: {error.strerror}", "Look at where it is sent to."
         ) from error
@@ -125,12 +126,17 @@ def as_json(value: Any, *, indent: bool = False) -> str:
     return safe_json(text)
 
 
-def silence() -> None:
-    """Point the standard streams to nowhere, so that Python has nothing to complain about at exit."""
+def abandon(*streams: TextIO | None) -> None:
+    """Point streams to nowhere, so that Python does not try again at exit with what they still hold."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    for stream in (sys.stdout, sys.stderr):
+    for stream in streams:
         try:
-            os.dup2(nowhere, stream.fileno())
+            os.dup2(nowhere, stream.fileno())  # type: ignore[union-attr]
         except (AttributeError, OSError, ValueError):  # not a file, or closed
             continue
     os.close(nowhere)
+
+
+def silence() -> None:
+    """Nobody reads any more: say nothing from here on."""
+    abandon(sys.stdout, sys.stderr)

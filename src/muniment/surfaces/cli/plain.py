@@ -228,8 +228,14 @@ def report_rows(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
     ]
 
 
+def chosen_rows(result: Chosen) -> list[tuple[str, Any]]:
+    """What `init` set up, as names and values; agents by their names."""
+    agents = [agent["name"] for agent in result.values.get("agents", ())]
+    return report_rows({**result.values, "agents": agents})
+
+
 def _chosen(result: Chosen) -> str:
-    return _fields(report_rows(result.values))
+    return _fields(chosen_rows(result))
 
 
 def _checkup(result: Checkup) -> str:

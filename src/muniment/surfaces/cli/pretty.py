@@ -302,7 +302,7 @@ def _agents(agents: Listed) -> RenderableType:
 
 def _chosen(result: Chosen) -> RenderableType:
     text = Text.assemble(("● ", GOOD), "Ready")
-    return Group(text, Padding(_pairs(plain.report_rows(result.values)), (0, 0, 0, 2)))
+    return Group(text, Padding(_pairs(plain.chosen_rows(result)), (0, 0, 0, 2)))
 
 
 def _checkup(result: Checkup) -> RenderableType:
