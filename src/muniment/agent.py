@@ -6,15 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from muniment import check, forgetting, transfer, verify
 from muniment.bank import Bank
 from muniment.base.ids import cid_text, parse_record
+from muniment.check import check
+from muniment.check import rebuild as rebuild_all
+from muniment.forgetting import forget
+from muniment.forgetting import undo as unforget
 from muniment.identity.did import to_did
 from muniment.query import Asker, Time, Where, to_ms
 from muniment.reading import Names, Reader
 from muniment.recalling import Recaller
 from muniment.remembering import Draft, remember
 from muniment.store.base import Problem
+from muniment.transfer import export_to, import_from
+from muniment.verify import VerifyReport, stats, verify
 from muniment.views import Hits, ImportReport, Record, Remembered, Stats, Why
 from muniment.writing import Writer
 
@@ -82,11 +87,11 @@ class Agent:
             tags: Labels to filter by.
             metadata: A JSON object to filter by.
             session: The conversation that it belongs to.
-            created_at: When it was said; now, if not given. Unix ms, `datetime` or ISO 8601.
+            created_at: When it was said, Unix ms, `datetime` or ISO 8601; now, if not given.
             type: `note`, `skill`, `bullet` or `message`.
             tool: The words came from a tool, so they are trusted less.
-            valid_from: From when it is true; `valid_until` until when.
-            valid_until: See `valid_from`.
+            valid_from: From when it is true.
+            valid_until: Until when.
             source_ref: Where an importer found it.
             id: A record id (UUID) to use in place of a new one.
 
@@ -133,7 +138,7 @@ class Agent:
         Raises:
             UnknownRecord | Ambiguous | NotPermitted: As their names say.
         """
-        act = forgetting.undo if undo else forgetting.forget
+        act = unforget if undo else forget
         return act(self._bank, self._key, self._reader, ref)
 
     def claim(self) -> str:
@@ -247,7 +252,7 @@ class Agent:
 
     def stats(self) -> Stats:
         """Counts of the bank."""
-        return verify.stats(self._bank, self._reader, self.name)
+        return stats(self._bank, self._reader, self.name)
 
     # Files
 
@@ -271,7 +276,7 @@ class Agent:
             ImportFailed: A line can't be taken and `on_error` is `fail`; what came before it was kept.
             InvalidInput: The format is unknown, or not to be told from the file.
         """
-        return transfer.import_from(self._bank, self._key, Path(path), format, on_error, progress)
+        return import_from(self._bank, self._key, Path(path), format, on_error, progress)
 
     def export_to(
         self, target: str | Path | IO[bytes], *, progress: Callable[[int, int], None] | None = None
@@ -281,20 +286,20 @@ class Agent:
         Raises:
             NotPermitted | StorageError: As their names say.
         """
-        return transfer.export_to(self._bank, self._reader, target, progress)
+        return export_to(self._bank, self._reader, target, progress)
 
     # Care
 
     def check(self, *, rebuild: bool = False, progress: Callable[[int, int], None] | None = None) -> Problems:
         """Compare everything with everything; `rebuild` makes all derived tables and the index again first."""
         if rebuild:
-            check.rebuild(self._bank, progress)
-        return check.check(self._bank, progress)
+            rebuild_all(self._bank, progress)
+        return check(self._bank, progress)
 
-    def verify(self, *, progress: Callable[[int, int], None] | None = None) -> verify.VerifyReport:
+    def verify(self, *, progress: Callable[[int, int], None] | None = None) -> VerifyReport:
         """Check every signature again and tell what counts, what does not, and why."""
         self._reader.enter()
-        return verify.verify(self._bank, progress)
+        return verify(self._bank, progress)
 
 
 def _ms(value: Time | None, what: str) -> int | None:

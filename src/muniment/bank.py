@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from muniment.base.clock import Clock
-from muniment.base.ids import BankId
+from muniment.base.ids import BankId, EntryId
 from muniment.config import Settings
 from muniment.corpus import BankCorpus
 from muniment.epoch_keys import EpochKeys
@@ -49,6 +49,8 @@ class Bank:
         self._index_folder = index_folder
         self._index: WordIndex | None = None
         self._keys: dict[bytes, EpochKeys] = {}
+        self._writes = 0  # depth of `write`
+        self._kept: dict[bytes, EntryId | None] = {}
 
     @property
     def id(self) -> BankId:
@@ -77,11 +79,23 @@ class Bank:
         with self.store.write():
             self.rulings.refresh()
             seen = self.rulings.mark()
+            if not self._writes:
+                self._kept.clear()
+            self._writes += 1
             try:
                 yield self.rulings.authority
             except BaseException:
                 self.rulings.rewind(seen)  # control entries of an undone transaction are not there
                 raise
+            finally:
+                self._writes -= 1
+
+    def kept_tip(self, key: bytes, tip: EntryId | None) -> EntryId | None:
+        """The key's newest entry from before this transaction; `tip` is what its first entry here follows.
+
+        A transaction of several entries is undone as a whole, so the journal has to remember this one.
+        """
+        return self._kept.setdefault(key, tip)
 
     @property
     def index(self) -> WordIndex:

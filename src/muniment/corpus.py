@@ -58,8 +58,8 @@ class BankCorpus:
     def _openers(self) -> list[Opener]:
         now = self._bank.host.clock.now_ms()
         readers = self._bank.authority.readers(now)
-        mine = [key for key in self._bank.host.keyring.keys() if key in readers]
-        return [self._bank.opener(key) for key in mine]
+        held = self._bank.host.keyring.keys()
+        return [self._bank.opener(key) for key in held if key in readers]
 
     def _open(self, rows: Sequence[VersionRow], openers: Sequence[Opener]) -> list[Row]:
         if not rows:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from muniment.base.errors import RefusedBody
 from muniment.epoch_keys import EpochKeys
 from muniment.ledger import entry as entries
-from muniment.ledger.acts import REMEMBER, Act, Remember, from_bytes
+from muniment.ledger.acts import REMEMBER, Act, Remember, UnknownAct, from_bytes
 from muniment.ledger.authority import Authority
 from muniment.ledger.control import EpochId
 from muniment.ledger.entry import Entry
@@ -29,8 +29,10 @@ class Opener:
         self._store, self._authority, self._keys = store, authority, epoch_keys
         self._last: tuple[int, EpochId | None, bytes | None] = (0, None, None)
 
-    def acts(self, entry: Entry, bodies: Sequence[bytes | None]) -> list[Act] | NoKey:
-        """All acts of an entry, or why they stay shut.
+    def acts(
+        self, entry: Entry, bodies: Sequence[bytes | None], erased: Container[int] = ()
+    ) -> list[Act] | NoKey:
+        """All acts of an entry, or why they stay shut; those at places `erased` are without effect.
 
         Raises:
             RefusedBody: A body does not open, is not canonical or not of its kind: the entry is unreadable.
@@ -41,8 +43,11 @@ class Opener:
         key = self._keys.get(self._authority, header.epoch)
         if key is None:
             return NoKey(missing_body=False)
-        opened = []
+        opened: list[Act] = []
         for index, (ref, sealed) in enumerate(zip(header.acts, bodies, strict=True)):
+            if index in erased:
+                opened.append(UnknownAct(ref.kind))
+                continue
             if sealed is None:
                 return NoKey(missing_body=True)
             bound_to = entries.associated(entry.bank, header.epoch, header.by, ref.kind, index)

@@ -9,14 +9,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from muniment import config, founding
-from muniment import doctor as doctors
 from muniment.agent import Agent
 from muniment.bank import Bank, Host
 from muniment.base.clock import Clock
 from muniment.base.errors import Ambiguous, InvalidInput, LimitExceeded, StorageError, UnknownAgent
 from muniment.base.ids import BankId, cid_text
 from muniment.base.limits import LIMITS
+from muniment.config import load
+from muniment.doctor import Finding, examine
+from muniment.founding import agent_founders, found
 from muniment.identity.did import parse_did, to_did
 from muniment.keyring.custody import Keyring
 from muniment.keyring.journal import Journal
@@ -52,7 +53,7 @@ class Peer:
     ) -> None:
         self.home = home
         self.folder = PeerFolder(home)
-        settings = config.load(home)
+        settings = load(home)
         self._busy_ms = settings.busy_ms if busy_ms is None else busy_ms
         entropy = entropy or SystemEntropy()
         keyring = Keyring.open(self.folder, passphrase, entropy)
@@ -142,8 +143,8 @@ class Peer:
             owner = owner_did or self._owner()
             key = self.host.keyring.create(label=f"agent {name}")
             by = owner if self.host.keyring.has(owner) else key
-            founders = founding.agent_founders(key, owner)
-            store = founding.found(self.host, by, founders, self._make_store)
+            founders = agent_founders(key, owner)
+            store = found(self.host, by, founders, self._make_store)
             now = self.host.clock.now_ms()
             try:
                 row = self._made_store().add_agent(name, key, store.bank, owner, now)
@@ -242,9 +243,9 @@ class Peer:
         else:
             raise InvalidInput("an empty passphrase seals nothing", "Choose one of several words.")
 
-    def doctor(self) -> list[doctors.Finding]:
+    def doctor(self) -> list[Finding]:
         """What is well and what is not on this machine and in this folder."""
-        return doctors.examine(self)
+        return examine(self)
 
     # Inside
 
@@ -313,7 +314,7 @@ class Peer:
     def _owner(self) -> bytes:
         """The peer's first key: controller of every agent made here unless another is named."""
         store = self._made_store()
-        owner = store.meta(OWNER)
+        owner: bytes | None = store.meta(OWNER)
         if owner is None:
             owner = self.host.keyring.create(label=OWNER)
             store.set_meta(OWNER, owner)

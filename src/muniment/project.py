@@ -105,11 +105,17 @@ class Projector:
         )
 
     def entry(self, row: EntryRow, acts: Sequence[Act]) -> None:
-        """Project a readable data entry, whenever it arrived; its versions are void unless it counts."""
+        """Project a readable data entry, whenever it arrived; its versions are void unless it counts.
+
+        What is there already stays, so an act that could not be read before can be added later.
+        """
         rows, facets, namings, values = [], [], [], []
         touched: set[VersionId] = set()
         for index, act in enumerate(acts):
             if isinstance(act, Remember):
+                if self._store.version_at(VersionId(row.id, index)) is not None:
+                    touched.add(VersionId(row.id, index))
+                    continue
                 rows.append(self.version_row(row.seq, index, row.author, row.at, act))
                 facets.append(facets_of(self._store.salt, act))
                 touched.add(VersionId(row.id, index))
@@ -191,14 +197,19 @@ class Projector:
         row = self._store.entry_at(seq)
         return row.verdict is Verdict.COUNTS and row.readable
 
+    def _erased(self, row: EntryRow, act: int) -> bool:
+        return VersionId(row.id, act) in self._authority.erasures
+
     def _forget_clock(self, naming: NamingRow) -> int | None:
         """The clock of a forget act that has effect: its entry counts and nothing that counts undoes it."""
         row = self._store.entry_at(naming.seq)
-        if row.verdict is not Verdict.COUNTS or not row.readable:
+        if row.verdict is not Verdict.COUNTS or not row.readable or self._erased(row, naming.act):
             return None
-        undone = self._store.namings([VersionId(EntryId(row.id), naming.act)])
-        if any(u.kind is Naming.UNDO and self._effective(u.seq) for u in undone):
-            return None
+        for undone in self._store.namings([VersionId(EntryId(row.id), naming.act)]):
+            if undone.kind is Naming.UNDO:
+                by = self._store.entry_at(undone.seq)
+                if by.verdict is Verdict.COUNTS and by.readable and not self._erased(by, undone.act):
+                    return None
         return row.at
 
     def has(self, row: EntryRow) -> bool:

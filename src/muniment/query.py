@@ -10,7 +10,8 @@ from typing import Any
 from muniment.base.clock import at_of
 from muniment.base.errors import InvalidInput
 from muniment.identity.did import parse_did
-from muniment.ledger.acts import TYPES, check_metadata, words
+from muniment.ledger.acts import TYPES, words
+from muniment.ledger.admission import check_metadata
 from muniment.project import metadata_facet
 from muniment.store.base import Filter, State, facet
 

@@ -28,6 +28,11 @@ class Reader:
     def __init__(self, bank: Bank, key: bytes, names: Names, asker: Asker | None = None) -> None:
         self._bank, self._key, self._names, self._asker = bank, key, names, asker
 
+    @property
+    def bank_text(self) -> str:
+        """The bank's id, as text."""
+        return cid_text(self._bank.id)
+
     # The gate
 
     def enter(self) -> Authority:

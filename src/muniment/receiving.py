@@ -7,10 +7,11 @@ other entries arrive; then whatever depends on it is ruled and projected again.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from muniment.bank import Bank
 from muniment.base.errors import LimitExceeded, RefusedBody
-from muniment.base.ids import EntryId
+from muniment.base.ids import EntryId, VersionId
 from muniment.base.limits import LIMITS
 from muniment.ledger import control
 from muniment.ledger import entry as entries
@@ -18,8 +19,8 @@ from muniment.ledger.acts import Act
 from muniment.ledger.authority import Authority
 from muniment.ledger.entry import Entry
 from muniment.opening import NoKey
-from muniment.project import Projector
-from muniment.store.base import BankStore, EntryRow, Verdict
+from muniment.project import Projector, own_keys
+from muniment.store.base import EntryRow, Verdict
 
 
 class Receiver:
@@ -50,8 +51,9 @@ class Receiver:
         return entry.id
 
     def _add(self, entry: Entry, bodies: Sequence[bytes | None]) -> None:
-        ruling = self._bank.rulings.authority.rule(entry)
-        verdict = Verdict[ruling.verdict.name]
+        rulings = self._bank.rulings
+        before = Before(self._bank)
+        verdict = Verdict[rulings.authority.rule(entry).verdict.name]
         if verdict is Verdict.WAITING and not entry.is_control:
             waiting = sum(1 for _ in self._store.entries(verdict=Verdict.WAITING, author=entry.header.by))
             if waiting >= LIMITS.waiting_per_author:
@@ -69,99 +71,145 @@ class Receiver:
             envelope=entry.envelope,
             epoch=entry.header.epoch,
         )
-        self._store.add_entry(row, bodies)
-        if entry.is_control:
-            self._bank.rulings.refresh()
-        reconcile(self._bank, entry)
+        seq = self._store.add_entry(row, bodies)
+        rulings.refresh()
+        reconcile(self._bank, self._store.entry_at(seq), before)
 
     def _fill(self, seq: int, bodies: Sequence[bytes | None]) -> None:
+        row = self._store.entry_at(seq)
         held = self._store.bodies([(seq, act) for act in range(len(bodies))])
+        erasures = self._bank.rulings.authority.erasures
         came = [
-            (act, sealed) for act, sealed in enumerate(bodies) if sealed is not None and held[act] is None
+            (act, sealed)
+            for act, sealed in enumerate(bodies)
+            if sealed is not None and held[act] is None and VersionId(row.id, act) not in erasures
         ]
         for act, sealed in came:
             self._store.put_body(seq, act, sealed)
         if came:
-            project(self._bank, self._store.entry_at(seq))
+            project(self._bank, row)
 
 
-def reconcile(bank: Bank, cause: Entry) -> None:
+class Before:
+    """What authority said before an entry came, as far as it is compared afterwards."""
+
+    def __init__(self, bank: Bank) -> None:
+        self.authority = authority = bank.rulings.authority
+        self.revocations = bank.rulings.revocations(authority)
+        self.erasures = _erasures(authority)
+
+
+def reconcile(bank: Bank, cause: EntryRow, before: Before, *, opened: bool = True) -> None:
     """After an entry was stored: rule again what may depend on it, and project what now counts.
 
-    Control entries and closed gaps can change verdicts of others; a plain data entry changes its own alone,
-    and those of entries that waited for it.
+    Args:
+        bank: The bank, in an open `write()`, its rulings refreshed.
+        cause: The stored entry.
+        before: What authority said without it.
+        opened: Whether a key that the entry brings may open bodies that stayed shut so far.
     """
-    authority, store = bank.rulings.authority, bank.store
-    if any(isinstance(act, control.Revoke) for act in cause.header.ctl):
+    store, rulings = bank.store, bank.rulings
+    authority = rulings.authority
+    if authority is before.authority:
+        candidates = [cause, *store.entries(verdict=Verdict.WAITING)]
+    elif rulings.revocations(authority) != before.revocations:
         candidates = list(store.entries())
     else:
-        candidates = [*store.entries(control=True), *store.entries(verdict=Verdict.WAITING)]
-        own = store.entry(cause.id)
-        candidates += [own] if own is not None else []
-    changed = [row for row in {row.seq: row for row in candidates}.values() if _rule(store, authority, row)]
-    fresh = store.entry(cause.id)
-    if fresh is not None and all(row.seq != fresh.seq for row in changed):
-        changed.append(fresh)
-    for row in sorted(changed, key=lambda row: row.seq):
-        project(bank, store.entry_at(row.seq))
+        candidates = [cause, *store.entries(control=True), *store.entries(verdict=Verdict.WAITING)]
+    if not cause.control:
+        candidates += store.twins(cause.author, cause.at)
+    rows = {row.seq: row for row in candidates}
+    for row in list(rows.values()):  # whether a twin counts decides about the others
+        if row.verdict is not Verdict.COUNTS and not row.control and row.seq != cause.seq:
+            rows.update((twin.seq, twin) for twin in store.twins(row.author, row.at))
+    changed = {seq for seq, row in rows.items() if _rule(bank, row)} | {cause.seq}
+    gained = opened and any(isinstance(act, control.Epoch | control.Share) for act in _control_of(cause))
+    if gained:
+        projector = Projector(store, authority)
+        changed.update(row.seq for row in store.entries(control=False) if not projector.has(row))
+    changed |= _erase(bank, before, cause)
+    for seq in sorted(changed):
+        project(bank, store.entry_at(seq))
+    if own_keys(authority) != own_keys(before.authority):
+        everything = list(store.versions_after(0, store.watermark().last_ord))
+        Projector(store, authority).settle(store.version_id(row) for row in everything)
 
 
-def _rule(store: BankStore, authority: Authority, row: EntryRow) -> bool:
+def _control_of(row: EntryRow) -> tuple[control.Control, ...]:
+    return entries.reload(row.envelope).header.ctl if row.control else ()
+
+
+def _rule(bank: Bank, row: EntryRow) -> bool:
     """Rule an entry again; True if its verdict changed."""
-    verdict = Verdict[authority.rule(entries.reload(row.envelope)).verdict.name]
+    verdict = Verdict[bank.rulings.rule(row).verdict.name]
     if verdict is row.verdict:
         return False
-    store.rule(row.seq, verdict, row.readable)
+    bank.store.rule(row.seq, verdict, row.readable)
     return True
 
 
+def _erasures(authority: Authority) -> dict[VersionId, bool]:
+    """What is erased, and whether its bytes go at once."""
+    return {
+        version: any(erasure.immediate_ok for erasure in erasures)
+        for version, erasures in authority.erasures.items()
+    }
+
+
+def _erase(bank: Bank, before: Before, cause: EntryRow) -> set[int]:
+    """Destroy what may be destroyed at once; the entries of which something was erased or came back."""
+    after = _erasures(bank.rulings.authority)
+    if not after and not before.erasures:
+        return set()
+    named = {version for version, _ in after.items() ^ before.erasures.items()}
+    named |= {version for version in after if version.entry == cause.id}
+    found = {version: seq for version in named if (seq := bank.store.seq_of(version.entry)) is not None}
+    bank.store.erase_bodies(
+        [(seq, version.act) for version, seq in found.items() if _has_body(bank, version, seq) and after.get(version)]
+    )
+    return set(found.values())
+
+
+def _has_body(bank: Bank, version: VersionId, seq: int) -> bool:
+    return version.act < len(entries.reload(bank.store.entry_at(seq).envelope).header.acts)
+
+
 def project(bank: Bank, row: EntryRow) -> None:
-    """Bring the derived tables in line with one entry's verdict."""
-    projector = Projector(bank.store, bank.rulings.authority)
+    """Bring the derived tables in line with what a stored entry now is worth; what is there already stays.
+
+    A void entry is projected too: superseding leads through it.
+    """
     if row.control:
-        _erase(bank, projector, row)
-    elif projector.has(row):
+        return
+    projector = Projector(bank.store, bank.rulings.authority)
+    acts = read_acts(bank, row)
+    if isinstance(acts, NoKey):
+        if projector.has(row):
+            projector.withdraw(row)
+        return
+    if row.readable is not (acts is not None):
+        row = replace(row, readable=acts is not None)
+        bank.store.rule(row.seq, row.verdict, row.readable)
+    if acts is None:
         projector.withdraw(row)
     else:
-        project_new(bank, projector, row)
-
-
-def project_new(bank: Bank, projector: Projector, row: EntryRow) -> None:
-    """Project a data entry for the first time, also one that is void: superseding leads through it."""
-    acts = read_acts(bank, row)
-    if acts is None:
-        bank.store.rule(row.seq, row.verdict, readable=False)
-    elif not isinstance(acts, NoKey):
         projector.entry(row, acts)
 
 
 def read_acts(bank: Bank, row: EntryRow) -> list[Act] | NoKey | None:
     """The acts of a stored entry, with any key of this peer that may read; None where it is unreadable."""
     entry = entries.reload(row.envelope)
-    bodies = bank.store.bodies([(row.seq, act) for act in range(len(entry.header.acts))])
+    erasures = bank.rulings.authority.erasures
+    places = range(len(entry.header.acts))
+    erased = {act for act in places if VersionId(row.id, act) in erasures}
+    bodies = bank.store.bodies([(row.seq, act) for act in places])
     outcome: list[Act] | NoKey = NoKey(missing_body=False)
-    for reader in bank.host.keyring.keys():
+    held = bank.host.keyring.keys()
+    for reader in held:
         try:
-            outcome = bank.opener(reader).acts(entry, bodies)
+            outcome = bank.opener(reader).acts(entry, bodies, erased)
         except RefusedBody:
             return None
         if not isinstance(outcome, NoKey):
             break
     return outcome
-
-
-def _erase(bank: Bank, projector: Projector, row: EntryRow) -> None:
-    """Hide what a standing erase names, and destroy it where its author may do so at once."""
-    acts = entries.reload(row.envelope).header.ctl
-    named = [version for act in acts if isinstance(act, control.Erase) for version in act.versions]
-    if not named:
-        return
-    projector.settle(named)
-    erasures = bank.rulings.authority.erasures
-    places = [
-        (seq, version.act)
-        for version in named
-        if any(erasure.immediate_ok for erasure in erasures.get(version, ()))
-        and (seq := bank.store.seq_of(version.entry)) is not None
-    ]
-    bank.store.erase_bodies(places)

@@ -10,7 +10,8 @@ from muniment.bank import Bank
 from muniment.base.ids import RecordId, VersionId, cid_text, record_text, uuid7
 from muniment.base.limits import LIMITS
 from muniment.ledger import records
-from muniment.ledger.acts import Remember, check_remember, write_digest
+from muniment.ledger.acts import Remember, write_digest
+from muniment.ledger.admission import check_remember
 from muniment.ledger.authority import Authority
 from muniment.project import Projector, facets_of, own_keys
 from muniment.store.base import Naming, NamingRow, State, VersionRow
@@ -22,7 +23,11 @@ _NO_ID = RecordId(bytes(16))
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A memory to be written. What is None is filled in: `id` is new, `created` (Unix ms) is now."""
+    """A memory to be written.
+
+    What is None is filled in: `id` is new, `created` (Unix ms) is now, `over` are all live versions of its key,
+    or of its `id` where it has no key.
+    """
 
     text: str
     key: str | None = None
@@ -38,6 +43,7 @@ class Draft:
     recalled: bool = False
     ref: str | None = None
     id: RecordId | None = None
+    over: tuple[VersionId, ...] | None = None
 
     def act(self, record: RecordId, now: int, over: tuple[VersionId, ...]) -> Remember:
         """The act that says it."""
@@ -118,11 +124,12 @@ class _Batch:
         if twin is not None and draft.created in {None, self._acts[twin].created}:
             self._slots[twin].append(slot)
             return
-        live = self._live(draft)
+        named = self._named(draft)
+        live = [row for row in named if row.state is State.LIVE]
         own = [row.record for row in live if row.author == self._key]
         record = draft.id or (own[-1] if own else uuid7(self._now, self._bank.host.entropy.bytes(10)))
         self._by_digest[digest] = len(self._acts)
-        self._acts.append(draft.act(record, self._now, tuple(map(self._store.version_id, live))))
+        self._acts.append(draft.act(record, self._now, tuple(map(self._store.version_id, named))))
         self._hidden.append(live)
         self._slots.append([slot])
         self._bytes += 4 * len(draft.text)
@@ -149,16 +156,17 @@ class _Batch:
         named = draft.ref is not None or (draft.id is not None and draft.created is not None)
         return row.state is State.LIVE or (named and row.state in {State.SUPERSEDED, State.FORGOTTEN})
 
-    def _live(self, draft: Draft) -> list[VersionRow]:
-        """The live versions that the draft takes the place of: of its key, or of its own earlier words."""
-        if draft.key is not None:
-            return self._store.of_group(records.group_of_key(draft.key), live=True)
-        if draft.id is None:
-            return []
-        same = self._store.of_record(draft.id)
-        return [
-            row for row in same if row.author == self._key and row.group is None and row.state is State.LIVE
-        ]
+    def _named(self, draft: Draft) -> list[VersionRow]:
+        """The versions that the draft takes the place of: of its key, or of its own earlier words."""
+        group = None if draft.key is None else records.group_of_key(draft.key)
+        if draft.over is not None:
+            rows = [row for version in draft.over if (row := self._store.version_at(version)) is not None]
+        elif group is not None:
+            return self._store.of_group(group, live=True)
+        else:
+            same = [] if draft.id is None else self._store.of_record(draft.id)
+            rows = [row for row in same if row.state is State.LIVE]
+        return [row for row in rows if row.group == group and (group is not None or row.author == self._key)]
 
     def flush(self) -> None:
         """Write the acts gathered so far as one entry, with their rows."""

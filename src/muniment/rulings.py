@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+
 from muniment.base.ids import EntryId
 from muniment.ledger.authority import Authority
+from muniment.ledger.authority import Verdict as Worth
+from muniment.ledger.control import Revoke
 from muniment.ledger.entry import Entry, reload
-from muniment.store.base import BankStore
+from muniment.ledger.past import DUPLICATE, Ruling
+from muniment.store.base import BankStore, EntryRow
 
 
 class StoreChain:
@@ -27,9 +32,13 @@ class StoreChain:
         row = self._store.entry(entry)
         return None if row is None else row.author
 
+    def forget(self) -> None:
+        """Drop what was read in a transaction that was undone."""
+        self._prev.clear()
+
 
 class Rulings:
-    """The authority of one bank as of the control entries stored so far."""
+    """The authority of one bank as of the entries stored so far."""
 
     def __init__(self, store: BankStore) -> None:
         self._store = store
@@ -37,6 +46,7 @@ class Rulings:
         self._control: dict[EntryId, Entry] = {}
         self._seen = 0
         self._authority: Authority | None = None
+        self._lock = threading.RLock()
 
     @property
     def authority(self) -> Authority:
@@ -47,26 +57,53 @@ class Rulings:
         return self._authority
 
     def refresh(self) -> bool:
-        """Read control entries that came since; True if there were any."""
-        fresh = list(self._store.entries(after=self._seen, control=True))
-        if not fresh and self._authority is not None:
-            return False
-        for row in fresh:
-            entry = reload(row.envelope)
-            self._control[entry.id] = entry
-            self._seen = row.seq
-            if self._authority is not None:
-                self._authority = self._authority.extend(entry)
-        if self._authority is None:
-            self._authority = Authority.resolve(self._store.bank, self._control, self._chain)
-        return True
+        """Read control entries that came since, and look again for what was missing; True if anything came."""
+        with self._lock:
+            before = self._authority
+            for row in list(self._store.entries(after=self._seen, control=True)):
+                entry = reload(row.envelope)
+                self._control[entry.id] = entry
+                self._seen = row.seq
+                if self._authority is not None:
+                    self._authority = self._authority.extend(entry)
+            if self._authority is None:
+                self._authority = Authority.resolve(self._store.bank, self._control, self._chain)
+            elif self._authority is before and before.gaps:
+                self._authority = before.extend()
+            return self._authority is not before
 
     def mark(self) -> tuple[int, Authority | None]:
         """A point to come back to, should the transaction be undone."""
         return self._seen, self._authority
 
     def rewind(self, mark: tuple[int, Authority | None]) -> None:
-        """Forget the control entries read since `mark`."""
-        if mark[0] != self._seen:
-            self._control.clear()
-            self._seen, self._authority = 0, None
+        """Forget what was read since `mark`."""
+        with self._lock:
+            if mark[1] is not self._authority or mark[0] != self._seen:
+                self._control.clear()
+                self._chain.forget()
+                self._seen, self._authority = 0, None
+
+    def revocations(self, authority: Authority) -> frozenset[tuple[EntryId, int]]:
+        """The revocations that stand: while they stay the same, no entry with its whole past here changes its verdict."""
+        return frozenset(
+            (entry.id, index)
+            for entry in self._control.values()
+            if any(isinstance(act, Revoke) for act in entry.header.ctl)
+            for index, stands in enumerate(authority.acts_standing(entry))
+            if stands and isinstance(entry.header.ctl[index], Revoke)
+        )
+
+    def rule(self, row: EntryRow) -> Ruling:
+        """The verdict on a stored entry; of data entries with equal headers only the smallest id counts."""
+        entry = reload(row.envelope)
+        ruling = self.authority.rule(entry)
+        if row.control or ruling.verdict is not Worth.COUNTS:
+            return ruling
+        for twin in self._store.twins(row.author, row.at):
+            if twin.id < row.id and not twin.control:
+                other = reload(twin.envelope)
+                same = other.header_bytes == entry.header_bytes
+                if same and self.authority.rule(other).verdict is Worth.COUNTS:
+                    return DUPLICATE
+        return ruling

@@ -59,7 +59,7 @@ class Writer:
         host = self._bank.host
         signed = entries.header_bytes(header)
         entry = entries.assemble(signed, host.keyring.sign(self._key, codec.ENTRY, signed), header)
-        previous = header.prev[-1] if header.prev else None
+        previous = self._bank.kept_tip(self._key, header.prev[-1] if header.prev else None)
         host.journal.record(self._bank.id, self._key, previous, entry.id)
         row = EntryRow(
             seq=0,

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from muniment.base import codec
-from muniment.base.errors import InvalidInput, LimitExceeded, Malformed, RefusedBody
+from muniment.base.errors import LimitExceeded, Malformed, RefusedBody
 from muniment.base.ids import RECORD_ID_BYTES, EntryId, RecordId, VersionId, is_cid
 from muniment.base.limits import LIMITS
 
 REMEMBER, VECTOR, ARCHIVE, FORGET, FEEDBACK, DESCRIBE, SET = range(1, 8)
 TYPES = ("note", "skill", "bullet", "message")
-_MAX_TIME = 1 << 53
+MAX_TIME = 1 << 53
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ def _json_in(value: Any) -> Any:
     return value
 
 
-def _depth(value: Any, left: int) -> int:
+def depth(value: Any, left: int) -> int:
     """Nested containers in `value`, looking at most `left` deep."""
     if isinstance(value, Mapping):
         inner = list(value.values())
@@ -181,77 +181,7 @@ def _depth(value: Any, left: int) -> int:
         inner = list(value)
     else:
         return 0
-    return 1 + (max((_depth(item, left - 1) for item in inner), default=0) if left else 0)
-
-
-def check_metadata(value: Mapping[str, Any]) -> None:
-    """Refuse metadata that is too deep, too large or not JSON.
-
-    Raises:
-        LimitExceeded: Over `Limits.metadata_depth` or `Limits.metadata_bytes`.
-        InvalidInput: A value that has no canonical form: NaN, an integer over 64 bits, a key that is no text.
-    """
-    depth = _depth(value, LIMITS.metadata_depth + 1)
-    if depth > LIMITS.metadata_depth:
-        raise LimitExceeded("metadata depth", LIMITS.metadata_depth, depth, "Flatten it, or keep it as text.")
-    _check_json(value)
-    try:
-        size = len(codec.encode(json_words(value)))
-    except Malformed as error:
-        raise InvalidInput(f"metadata {error.message}", "Use text for numbers over 64 bits.") from None
-    if size > LIMITS.metadata_bytes:
-        raise LimitExceeded("metadata bytes", LIMITS.metadata_bytes, size, "Keep long values in the text.")
-
-
-def _check_json(value: Any) -> None:
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            if not isinstance(key, str):
-                raise InvalidInput(f"a metadata key is not text: {key!r}", "JSON objects have text keys.")
-            _check_json(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            _check_json(item)
-    elif value is not None and not isinstance(value, str | int | float | bool):
-        raise InvalidInput(
-            f"metadata holds a {type(value).__name__}", "Use JSON values: text, numbers, lists, objects."
-        )
-
-
-def _check_chars(value: str | None, limit: str) -> None:
-    most: int = getattr(LIMITS, limit)
-    if value is not None and len(value) > most:
-        raise LimitExceeded(limit.replace("_chars", " characters"), most, len(value))
-
-
-def check_remember(act: Remember) -> None:
-    """Refuse a version that is over a limit, before anything is signed.
-
-    Raises:
-        LimitExceeded: With the limit, its value and the value given.
-        InvalidInput: An unknown type, an empty key or tag, or a time that is no time.
-    """
-    for value, limit in ((act.key, "key_chars"), (act.title, "title_chars"), (act.session, "session_chars")):
-        _check_chars(value, limit)
-    _check_chars(act.text, "text_chars")
-    size = len(act.text.encode("utf-8", "surrogatepass"))
-    if size > LIMITS.text_bytes:
-        raise LimitExceeded("text bytes", LIMITS.text_bytes, size, "Split it into several memories.")
-    if len(act.tags) > LIMITS.tags:
-        raise LimitExceeded("tags", LIMITS.tags, len(act.tags))
-    for tag in act.tags:
-        _check_chars(tag, "tag_chars")
-        if not tag:
-            raise InvalidInput("an empty tag", "Leave it out.")
-    if act.key == "":
-        raise InvalidInput("an empty key", "Leave the key out, or give it a name.")
-    if act.type not in TYPES:
-        raise InvalidInput(f"unknown type: {act.type[:40]!r}", f"Types are {', '.join(TYPES)}.")
-    for time in (act.created, act.valid_from, act.valid_until):
-        if time is not None and not 0 <= time < _MAX_TIME:
-            raise InvalidInput(f"not a time in Unix milliseconds: {time}")
-    if act.metadata is not None:
-        check_metadata(act.metadata)
+    return 1 + (max((depth(item, left - 1) for item in inner), default=0) if left else 0)
 
 
 def _sorted_words(tags: tuple[str, ...]) -> list[str | bytes]:
@@ -290,7 +220,7 @@ def _time(fields: Mapping[str, Any], name: str) -> int | None:
     value = fields.get(name)
     if value is None and name not in fields:
         return None
-    if type(value) is not int or not 0 <= value < _MAX_TIME:
+    if type(value) is not int or not 0 <= value < MAX_TIME:
         raise RefusedBody(f"{name} is not a time")
     return value
 
@@ -321,7 +251,7 @@ def _read_remember(fields: Mapping[str, Any]) -> Remember:
         raise RefusedBody("a record without id or time")
     if not isinstance(tags, list) or len(tags) > LIMITS.tags or not isinstance(kind, str) or len(kind) > 32:
         raise RefusedBody("tags or type are malformed")
-    if meta is not None and (not isinstance(meta, dict) or _depth(meta, 64) > LIMITS.metadata_depth):
+    if meta is not None and (not isinstance(meta, dict) or depth(meta, 64) > LIMITS.metadata_depth):
         raise RefusedBody("metadata is malformed")
     return Remember(
         id=RecordId(record),
@@ -467,13 +397,19 @@ def content_digest(act: Remember) -> bytes:
     return hashlib.sha256(codec.encode([*same, meta, act.type])).digest()[:16]
 
 
-def write_digest(act: Remember, author: bytes) -> bytes:
+def write_digest(act: Remember, author: bytes, content: bytes | None = None) -> bytes:
     """16 bytes that are equal for two writes of the same thing by the same author (design section 5).
 
     The time is compared apart, and only where the writer gave one.
+
+    Args:
+        act: What is written.
+        author: Who writes it.
+        content: `content_digest(act)`, where the caller has it already.
     """
+    same = content_digest(act) if content is None else content
     rest = [author, _optional(act.session), _optional(act.ref)]
-    return hashlib.sha256(codec.encode([content_digest(act), *rest])).digest()[:16]
+    return hashlib.sha256(codec.encode([same, *rest])).digest()[:16]
 
 
 def _optional(value: str | None) -> str | bytes | None:
