@@ -234,7 +234,7 @@ class Script(Held):
         Ed25519 lets a signer choose its nonce, so one header can have any number of valid signatures.
         """
         pair = self.cast.pair(self.cast.name(entry.header.by))
-        for attempt in range(1000):
+        for attempt in range(100_000):
             signature = sign_with_nonce(
                 pair, codec.ENTRY + entry.header_bytes, filler(f"nonce {attempt}", 64)
             )
@@ -243,7 +243,7 @@ class Script(Held):
                 if keep:
                     self.add(other)
                 return other
-        raise LookupError("no such twin in 1000 signatures")
+        raise LookupError("no such twin found")
 
     # -- acts -----------------------------------------------------------------------------------------
 
