@@ -72,7 +72,6 @@ class Agent:
         tool: bool = False,
         valid_from: Time | None = None,
         valid_until: Time | None = None,
-        source_ref: str | None = None,
         id: str | None = None,  # noqa: A002 - the field's name in the design
     ) -> Remembered:
         """Keep a memory: signed, sealed and on the disk when this returns.
@@ -92,7 +91,6 @@ class Agent:
             tool: The words came from a tool, so they are trusted less.
             valid_from: From when it is true.
             valid_until: Until when.
-            source_ref: Where an importer found it.
             id: A record id (UUID) to use in place of a new one.
 
         Raises:
@@ -112,7 +110,6 @@ class Agent:
             valid_from=_ms(valid_from, "valid_from"),
             valid_until=_ms(valid_until, "valid_until"),
             tool=tool,
-            ref=source_ref,
             id=None if id is None else parse_record(id),
         )
         result = remember(self._bank, self._key, [draft])[0]

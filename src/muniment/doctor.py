@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from muniment.peer import Peer
 
 OK, WARN, FAIL = "ok", "warn", "fail"
-_LIBRARIES = ("apsw", "pynacl", "libipld", "numpy", "orjson", "PyStemmer", "blake3", "zstandard")
+_LIBRARIES = ("apsw", "pynacl", "libipld", "numpy", "orjson", "PyStemmer")
 
 
 @dataclass(frozen=True, slots=True)
