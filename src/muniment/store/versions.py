@@ -127,14 +127,17 @@ class VersionTables:
         return rows[0] if rows else None
 
     def of_record(self, record: RecordId) -> list[VersionRow]:
-        return self._versions("WHERE record = ? ORDER BY ord", (record,))
+        return self._few("WHERE record = ?", (record,))
 
     def of_group(self, group: bytes, *, live: bool = False) -> list[VersionRow]:
-        only = "AND state = 0 " if live else ""
-        return self._versions(f"WHERE key_group = ? {only}ORDER BY ord", (group,))
+        return self._few("WHERE key_group = ?" + (" AND state = 0" if live else ""), (group,))
 
     def of_write(self, write: bytes) -> list[VersionRow]:
-        return self._versions("WHERE write = ? ORDER BY ord", (write,))
+        return self._few("WHERE write = ?", (write,))
+
+    def _few(self, where: str, values: Sequence[object]) -> list[VersionRow]:
+        """A handful of rows, sorted here: preparing to sort costs SQLite more than finding them."""
+        return sorted(self._versions(where, values), key=lambda row: row.ord)
 
     def version_id(self, row: VersionRow) -> VersionId:
         found = self._connections.link().run("SELECT id FROM entries WHERE seq = ?", (row.seq,))
