@@ -73,6 +73,17 @@ class Bank:
         """Opens bodies with the epoch keys of one reader."""
         return Opener(self.store, self.authority, self.epoch_keys(reader))
 
+    def openers(self) -> list[Opener]:
+        """One for each key of this peer, those that may read now first.
+
+        Also those that may not, or not any more: they fill the peer's own tables, of which no caller sees
+        what its own key does not open.
+        """
+        readers = self.authority.readers(self.host.clock.now_ms())
+        return [
+            self.opener(key) for key in sorted(self.host.keyring.keys(), key=lambda key: key not in readers)
+        ]
+
     @contextmanager
     def write(self) -> Iterator[Authority]:
         """One durable transaction, with the authority as of its start."""

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from muniment.bank import Bank
-from muniment.ledger import entry as entries
-from muniment.project import Projector
-from muniment.receiving import project_new
+from muniment.receiving import project
 from muniment.store.base import Problem, State, Verdict
 
 Progress = Callable[[int, int], None]
@@ -25,10 +23,11 @@ def check(bank: Bank, progress: Progress | None = None) -> list[Problem]:
 def _verdicts(bank: Bank, progress: Progress | None) -> list[Problem]:
     """Stored verdicts that authority, asked anew, does not give."""
     problems = []
-    authority = bank.authority
+    rulings = bank.rulings
+    rulings.refresh()
     total = bank.store.figures().entries
     for number, row in enumerate(bank.store.entries(), 1):
-        verdict = Verdict[authority.rule(entries.reload(row.envelope)).verdict.name]
+        verdict = Verdict[rulings.rule(row).verdict.name]
         if verdict is not row.verdict:
             problems.append(
                 Problem(
@@ -64,16 +63,13 @@ def rebuild(bank: Bank, progress: Progress | None = None) -> None:
 
     One transaction: a reader sees the old tables or the new ones, and a kill leaves the old.
     """
-    with bank.write() as authority:
+    with bank.write():
         bank.store.reset_derived()
-        projector = Projector(bank.store, authority)
         total = bank.store.figures().entries
         for number, seq in enumerate([row.seq for row in bank.store.entries()], 1):
             row = bank.store.entry_at(seq)
-            verdict = Verdict[authority.rule(entries.reload(row.envelope)).verdict.name]
-            bank.store.rule(seq, verdict, readable=True)
-            if not row.control:
-                project_new(bank, projector, bank.store.entry_at(seq))
+            bank.store.rule(seq, Verdict[bank.rulings.rule(row).verdict.name], readable=True)
+            project(bank, bank.store.entry_at(seq))
             if progress:
                 progress(number, total)
     bank.tidy(force=True)  # the index sees another generation and starts anew

@@ -18,7 +18,7 @@ _GONE = frozenset({State.ERASED, State.VOID})
 
 
 class BankCorpus:
-    """The versions of a bank. They are opened by whichever keys of this peer may read it.
+    """The versions of a bank. They are opened by whichever keys of this peer can.
 
     The index is the peer's, not a caller's; what a caller can't open is left out of its hits.
     """
@@ -33,7 +33,7 @@ class BankCorpus:
 
     def rows(self, after: int, upto: int) -> Iterator[Row]:
         """Rows with `after < ord <= upto`, in order."""
-        openers = self._openers()
+        openers = self._bank.openers()
         chunk: list[VersionRow] = []
         for row in self._bank.store.versions_after(after, upto):
             chunk.append(row)
@@ -44,7 +44,7 @@ class BankCorpus:
 
     def pick(self, ords: Sequence[int]) -> list[Row]:
         """The rows of these numbers."""
-        return self._open(self._bank.store.versions(ords), self._openers())
+        return self._open(self._bank.store.versions(ords), self._bank.openers())
 
     def changes(self, after: int, upto: int) -> Iterator[tuple[int, int, bool, bool]]:
         """State changes with `after < number <= upto`."""
@@ -54,12 +54,6 @@ class BankCorpus:
     def session(self, number: int) -> list[tuple[int, int]]:
         """(time in ms, ord) of the live members of a conversation."""
         return self._bank.store.session_members(number)
-
-    def _openers(self) -> list[Opener]:
-        now = self._bank.host.clock.now_ms()
-        readers = self._bank.authority.readers(now)
-        held = self._bank.host.keyring.keys()
-        return [self._bank.opener(key) for key in held if key in readers]
 
     def _open(self, rows: Sequence[VersionRow], openers: Sequence[Opener]) -> list[Row]:
         if not rows:

@@ -51,9 +51,14 @@ class Recaller:
         return self._by_words(query, rule, where.past, limit, authority, context=context)
 
     def _recent(self, rule: Filter, limit: int, authority: Authority) -> Hits:
+        asked = limit * 2 + 8
         with self._bank.store.read():
-            rows = self._collapse(self._bank.store.newest(rule, limit * 2 + 8), authority)
-            opened = self._open(self._due(rows))[:limit]
+            while True:
+                rows = self._bank.store.newest(rule, asked)
+                opened = self._first(self._collapse(self._due(rows), authority), limit)
+                if len(opened) >= limit or len(rows) < asked:
+                    break
+                asked *= 4
             hits = [
                 Hit(
                     record=(record := self._reader.view(row, act, authority)),
@@ -80,7 +85,7 @@ class Recaller:
             }
             order = self._due([rows[scored.ord] for scored in ranking.hits if scored.ord in rows])
             kept = order if past else self._collapse(order, authority)
-            opened = self._open(kept[: limit + 4])[:limit]
+            opened = self._first(kept, limit)
             if len(opened) >= limit or len(ranking.hits) < asked:
                 break
             asked *= 4
@@ -92,8 +97,9 @@ class Recaller:
         """Which ords pass, as a mask from 0 to the last ord."""
         import numpy as np
 
-        mask = np.zeros(self._bank.store.watermark().last_ord + 1, np.bool_)
-        mask[np.asarray(self._bank.store.select(rule), np.int64)] = True
+        with self._bank.store.read():  # one snapshot: another process may write in between
+            mask = np.zeros(self._bank.store.watermark().last_ord + 1, np.bool_)
+            mask[np.asarray(self._bank.store.select(rule), np.int64)] = True
         return mask
 
     def _due(self, rows: Sequence[VersionRow]) -> list[VersionRow]:
@@ -119,6 +125,15 @@ class Recaller:
                 seen.add(place)
                 out.append(best[place])
         return out
+
+    def _first(self, rows: Sequence[VersionRow], limit: int) -> list[tuple[VersionRow, Remember]]:
+        """The first `limit` of these that open to the caller."""
+        opened: list[tuple[VersionRow, Remember]] = []
+        at = 0
+        while at < len(rows) and len(opened) < limit:
+            opened += self._open(rows[at : at + limit + 4])
+            at += limit + 4
+        return opened[:limit]
 
     def _open(self, rows: Sequence[VersionRow]) -> list[tuple[VersionRow, Remember]]:
         acts = self._reader.opener().remembered(rows)

@@ -52,8 +52,8 @@ class Receiver:
 
     def _add(self, entry: Entry, bodies: Sequence[bytes | None]) -> None:
         rulings = self._bank.rulings
-        before = Before(self._bank)
-        verdict = Verdict[rulings.authority.rule(entry).verdict.name]
+        before = rulings.judged()
+        verdict = Verdict[before.rule(entry).verdict.name]
         if verdict is Verdict.WAITING and not entry.is_control:
             waiting = sum(1 for _ in self._store.entries(verdict=Verdict.WAITING, author=entry.header.by))
             if waiting >= LIMITS.waiting_per_author:
@@ -90,29 +90,20 @@ class Receiver:
             project(self._bank, row)
 
 
-class Before:
-    """What authority said before an entry came, as far as it is compared afterwards."""
-
-    def __init__(self, bank: Bank) -> None:
-        self.authority = authority = bank.rulings.authority
-        self.revocations = bank.rulings.revocations(authority)
-        self.erasures = _erasures(authority)
-
-
-def reconcile(bank: Bank, cause: EntryRow, before: Before, *, opened: bool = True) -> None:
+def reconcile(bank: Bank, cause: EntryRow, before: Authority, *, opened: bool = True) -> None:
     """After an entry was stored: rule again what may depend on it, and project what now counts.
 
     Args:
         bank: The bank, in an open `write()`, its rulings refreshed.
         cause: The stored entry.
-        before: What authority said without it.
+        before: What authority said without it, from `Rulings.judged`.
         opened: Whether a key that the entry brings may open bodies that stayed shut so far.
     """
     store, rulings = bank.store, bank.rulings
     authority = rulings.authority
-    if authority is before.authority:
+    if authority is before:
         candidates = [cause, *store.entries(verdict=Verdict.WAITING)]
-    elif rulings.revocations(authority) != before.revocations:
+    elif rulings.revocations(authority) != rulings.revocations(before):
         candidates = list(store.entries())
     else:
         candidates = [cause, *store.entries(control=True), *store.entries(verdict=Verdict.WAITING)]
@@ -130,7 +121,7 @@ def reconcile(bank: Bank, cause: EntryRow, before: Before, *, opened: bool = Tru
     changed |= _erase(bank, before, cause)
     for seq in sorted(changed):
         project(bank, store.entry_at(seq))
-    if own_keys(authority) != own_keys(before.authority):
+    if own_keys(authority) != own_keys(before):
         everything = list(store.versions_after(0, store.watermark().last_ord))
         Projector(store, authority).settle(store.version_id(row) for row in everything)
 
@@ -156,22 +147,21 @@ def _erasures(authority: Authority) -> dict[VersionId, bool]:
     }
 
 
-def _erase(bank: Bank, before: Before, cause: EntryRow) -> set[int]:
+def _erase(bank: Bank, before: Authority, cause: EntryRow) -> set[int]:
     """Destroy what may be destroyed at once; the entries of which something was erased or came back."""
     after = _erasures(bank.rulings.authority)
-    if not after and not before.erasures:
-        return set()
-    named = {version for version, _ in after.items() ^ before.erasures.items()}
-    named |= {version for version in after if version.entry == cause.id}
-    found = {version: seq for version in named if (seq := bank.store.seq_of(version.entry)) is not None}
-    bank.store.erase_bodies(
-        [(seq, version.act) for version, seq in found.items() if _has_body(bank, version, seq) and after.get(version)]
-    )
-    return set(found.values())
-
-
-def _has_body(bank: Bank, version: VersionId, seq: int) -> bool:
-    return version.act < len(entries.reload(bank.store.entry_at(seq).envelope).header.acts)
+    named = {version for version in after if version.entry == cause.id}
+    if bank.rulings.authority is not before:
+        named |= {version for version, _ in after.items() ^ _erasures(before).items()}
+    concerned = set()
+    for version in named:
+        row = bank.store.entry(version.entry)
+        if row is None or version.act >= len(entries.reload(row.envelope).header.acts):
+            continue
+        concerned.add(row.seq)
+        if after.get(version):
+            bank.store.erase_bodies([(row.seq, version.act)])
+    return concerned
 
 
 def project(bank: Bank, row: EntryRow) -> None:
@@ -204,10 +194,9 @@ def read_acts(bank: Bank, row: EntryRow) -> list[Act] | NoKey | None:
     erased = {act for act in places if VersionId(row.id, act) in erasures}
     bodies = bank.store.bodies([(row.seq, act) for act in places])
     outcome: list[Act] | NoKey = NoKey(missing_body=False)
-    held = bank.host.keyring.keys()
-    for reader in held:
+    for opener in bank.openers():
         try:
-            outcome = bank.opener(reader).acts(entry, bodies, erased)
+            outcome = opener.acts(entry, bodies, erased)
         except RefusedBody:
             return None
         if not isinstance(outcome, NoKey):

@@ -121,7 +121,11 @@ class _Batch:
         if self.results[slot] is not None:
             return
         twin = self._by_digest.get(digest)
-        if twin is not None and draft.created in {None, self._acts[twin].created}:
+        if (
+            twin is not None
+            and draft.created in {None, self._acts[twin].created}
+            and draft.id in {None, self._acts[twin].id}
+        ):
             self._slots[twin].append(slot)
             return
         named = self._named(draft)

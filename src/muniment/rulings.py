@@ -72,6 +72,12 @@ class Rulings:
                 self._authority = before.extend()
             return self._authority is not before
 
+    def judged(self) -> Authority:
+        """The authority as it is, with all acts judged: it goes on saying so when more is stored."""
+        authority = self.authority
+        _ = authority.gaps  # judges whatever was not asked yet
+        return authority
+
     def mark(self) -> tuple[int, Authority | None]:
         """A point to come back to, should the transaction be undone."""
         return self._seen, self._authority
@@ -85,7 +91,7 @@ class Rulings:
                 self._seen, self._authority = 0, None
 
     def revocations(self, authority: Authority) -> frozenset[tuple[EntryId, int]]:
-        """The revocations that stand: while they stay the same, no entry with its whole past here changes its verdict."""
+        """Those that stand: while they stay the same, no entry with its whole past here changes its verdict."""
         return frozenset(
             (entry.id, index)
             for entry in self._control.values()

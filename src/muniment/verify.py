@@ -67,7 +67,7 @@ class VerifyReport:
 
 def verify(bank: Bank, progress: Callable[[int, int], None] | None = None) -> VerifyReport:
     """Check the bytes and signature of every entry as if it came from a stranger, and rule on it again."""
-    authority = bank.authority
+    bank.rulings.refresh()
     verdicts: Counter[Verdict] = Counter()
     authors: Counter[str] = Counter()
     unreadable: Counter[str] = Counter()
@@ -83,7 +83,7 @@ def verify(bank: Bank, progress: Callable[[int, int], None] | None = None) -> Ve
         except RefusedEntry as error:
             refused.append((cid_text(row.id), error.reason))
             continue
-        ruling = authority.rule(entry)
+        ruling = bank.rulings.rule(row)
         verdict = Verdict[ruling.verdict.name]
         verdicts[verdict] += 1
         control += entry.is_control

@@ -18,6 +18,7 @@ from muniment.ledger.control import Control, EpochId
 from muniment.ledger.entry import Entry, Header
 from muniment.ledger.levels import ADMIN
 from muniment.project import Projector
+from muniment.receiving import reconcile
 from muniment.store.base import EntryRow, Verdict
 
 
@@ -51,8 +52,10 @@ class Writer:
         header = Header(
             self._bank.id, self._key, self._prev(), authority.heads, self._at(now), None, (), tuple(acts)
         )
+        before = self._bank.rulings.judged()
         entry, seq = self._append(header, [])
         self._bank.rulings.refresh()
+        reconcile(self._bank, self._bank.store.entry_at(seq), before, opened=False)
         return entry, seq
 
     def _append(self, header: Header, bodies: list[bytes]) -> tuple[Entry, int]:

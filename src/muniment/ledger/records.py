@@ -66,6 +66,7 @@ def resolve(
     """Decide all versions of one group.
 
     Superseding goes through void versions: what a void version named stays named by whoever names that one.
+    It does not go through erased ones: what they named is gone with their words, here or on another replica.
 
     Args:
         group: All versions of the group, void ones too.
@@ -75,15 +76,15 @@ def resolve(
     Returns:
         For each version its outcome, and the clock at which it stopped being live (None: it is live).
     """
-    by_id = {version.id: version for version in group}
+    gone = frozenset(erased)
+    by_id = {version.id: version for version in group if version.id not in gone}
     ended: dict[VersionId, int] = {}
-    for version in group:
+    for version in by_id.values():
         if not version.counts:
             continue
         for reached in _reach(version, by_id):
             if reached.trust <= version.trust:
                 ended[reached.id] = min(ended.get(reached.id, version.at), version.at)
-    gone = frozenset(erased)
     result: dict[VersionId, tuple[Outcome, int | None]] = {}
     for version in group:
         outcome, end = Outcome.LIVE, ended.get(version.id)
