@@ -54,6 +54,7 @@ class Connections:
         self.path, self.busy_ms = path, busy_ms
         self.readonly = readonly
         self.checkpoints = 0
+        self._accepted = not self._has_log()  # with nothing in a log, closing leaves the file as it is anyway
         self._closed = False
         self._local = threading.local()
         self._links: weakref.WeakSet[Link] = weakref.WeakSet()
@@ -85,10 +86,17 @@ class Connections:
                     f"{self.path} was in use by another thread when this process was forked", step
                 )
         link = Link(self.path, access, self.busy_ms)
+        if self._accepted:
+            link.accept()
         self._local.link = link
         link.seen = self._print() if access == "immutable" else None
         self._links.add(link)
         return link
+
+    def accept(self) -> None:
+        """Say that the file was found to be what was asked for; before, closing leaves every byte as it is."""
+        self._accepted = True
+        self.link().accept()
 
     def _access(self) -> str:
         writable = os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)

@@ -52,15 +52,14 @@ class EntryTables:
         prev = b"".join([parent[_DIGEST:] for parent in row.prev])
         if link.run("SELECT 1 FROM entries WHERE id = ?", (digest,)):
             raise InvalidInput("the entry is stored already", "Look with `seq_of` first.")
-        added = link.run(
+        seq = link.insert(
             "INSERT INTO entries (id, author, at, control, verdict, local, readable, epoch, prev, envelope)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq",
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 *(digest, author, row.at, int(row.control), int(row.verdict), int(row.local)),
                 *(int(row.readable), epoch, prev, row.envelope),
             ),
         )
-        seq = int(added[0][0])
         self._move_tips(link, seq, digest, author, row.prev)
         here = [(place_of(seq, act), body) for act, body in enumerate(bodies) if body is not None]
         link.run_many("INSERT INTO bodies (place, gone, sealed) VALUES (?, 0, ?)", here)

@@ -137,6 +137,7 @@ def _os_error(error: OSError, path: Path) -> StorageError | InvalidInput:
 def _write_draft(draft: Path, kind: Kind, fill: Callable[[Link], None]) -> None:
     link = Link(draft, "rw", 1000)
     try:
+        link.accept()
         link.run("PRAGMA journal_mode = WAL")
         link.begin()
         for number, file in numbered(kind.schema).items():

@@ -91,6 +91,7 @@ class PeerStore:
         connections = Connections(place, busy_ms=busy_ms)
         try:
             migrate.upgrade(connections, kind)
+            connections.accept()
         except BaseException:
             connections.close()
             raise

@@ -103,6 +103,7 @@ class SqliteStore(EntryTables, VersionTables):
         try:
             migrate.upgrade(connections, kind)
             found, salt = _whose(connections, bank)
+            connections.accept()
         except BaseException:
             connections.close()
             raise
