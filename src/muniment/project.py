@@ -83,8 +83,29 @@ class Projector:
         self._store, self._authority = store, authority
         self._own = own_keys(authority)
 
-    def version_row(self, seq: int, index: int, author: bytes, at: int, act: Remember) -> VersionRow:
-        """The row of a remember act, live until something says otherwise."""
+    def version_row(
+        self,
+        seq: int,
+        index: int,
+        author: bytes,
+        at: int,
+        act: Remember,
+        *,
+        digests: tuple[bytes, bytes] | None = None,
+    ) -> VersionRow:
+        """The row of a remember act, live until something says otherwise.
+
+        Args:
+            seq: Its entry.
+            index: Its place there.
+            author: Who signed it.
+            at: The entry's clock.
+            act: What it says.
+            digests: Its `content_digest` and `write_digest`, where the caller has them already.
+        """
+        if digests is None:
+            content = content_digest(act)
+            digests = content, write_digest(act, author, content)
         session = self._store.session_number(act.session, create=True) if act.session is not None else 0
         return VersionRow(
             ord=0,
@@ -93,8 +114,8 @@ class Projector:
             author=author,
             record=act.id,
             group=None if act.key is None else records.group_of_key(act.key),
-            content=content_digest(act),
-            write=write_digest(act, author),
+            content=digests[0],
+            write=digests[1],
             state=State.LIVE,
             type=act.type,
             tool=act.tool,

@@ -10,7 +10,7 @@ from muniment.bank import Bank
 from muniment.base.ids import RecordId, VersionId, cid_text, record_text, uuid7
 from muniment.base.limits import LIMITS
 from muniment.ledger import records
-from muniment.ledger.acts import Remember, write_digest
+from muniment.ledger.acts import Remember, content_digest, write_digest
 from muniment.ledger.admission import check_remember
 from muniment.ledger.authority import Authority
 from muniment.project import Projector, facets_of, own_keys
@@ -77,15 +77,16 @@ def remember(bank: Bank, key: bytes, drafts: Sequence[Draft]) -> list[Remembered
         NotPermitted | WaitingForKey | KeyUsedElsewhere | StorageError: As their names say.
     """
     now = bank.host.clock.now_ms()
-    for draft in drafts:
-        check_remember(draft.act(_NO_ID, now, ()))
+    plain = [draft.act(_NO_ID, now, ()) for draft in drafts]
+    for act in plain:
+        check_remember(act)
     with bank.write() as authority:
         authority.check_write(key, now)
         batch = _Batch(bank, key, now)
-        for draft in drafts:
+        for draft, act in zip(drafts, plain, strict=True):
             if batch.is_full_for(draft):
                 batch.flush()
-            batch.add(draft)
+            batch.add(draft, act)
         batch.flush()
         return [result for result in batch.results if result is not None]
 
@@ -97,6 +98,7 @@ class _Batch:
         self._bank, self._store, self._key, self._now = bank, bank.store, key, now
         self._writer = Writer(bank, key)
         self._acts: list[Remember] = []
+        self._digests: list[tuple[bytes, bytes]] = []  # of the content and of the write
         self._hidden: list[list[VersionRow]] = []
         self._slots: list[list[int]] = []  # for each act, the results that it answers
         self._by_digest: dict[bytes, int] = {}
@@ -113,9 +115,10 @@ class _Batch:
             or (size and bool(self._acts))
         )
 
-    def add(self, draft: Draft) -> None:
-        """Take a draft in, or note that it is there already."""
-        digest = write_digest(draft.act(_NO_ID, self._now, ()), self._key)
+    def add(self, draft: Draft, plain: Remember) -> None:
+        """Take a draft in, or note that it is there already; `plain` is its act before it has an id."""
+        content = content_digest(plain)
+        digest = write_digest(plain, self._key, content)
         slot = len(self.results)
         self.results.append(self._there(draft, digest))
         if self.results[slot] is not None:
@@ -134,6 +137,7 @@ class _Batch:
         record = draft.id or (own[-1] if own else uuid7(self._now, self._bank.host.entropy.bytes(10)))
         self._by_digest[digest] = len(self._acts)
         self._acts.append(draft.act(record, self._now, tuple(map(self._store.version_id, named))))
+        self._digests.append((content, digest))
         self._hidden.append(live)
         self._slots.append([slot])
         self._bytes += 4 * len(draft.text)
@@ -185,14 +189,17 @@ class _Batch:
             over = tuple(map(str, act.over))
             for number, slot in enumerate(slots):
                 self.results[slot] = Remembered(record_text(act.id), version, number == 0, bank, over)
-        for gathered in (self._acts, self._hidden, self._slots, self._by_digest, self._names):
+        for gathered in (self._acts, self._digests, self._hidden, self._slots, self._by_digest, self._names):
             gathered.clear()
         self._bytes = 0
 
     def _project(self, authority: Authority, seq: int, at: int) -> None:
         """The rows of a new entry by a key of this peer: what it supersedes is known, so no group is resolved."""
         projector, own = Projector(self._store, authority), own_keys(authority)
-        rows = [projector.version_row(seq, index, self._key, at, act) for index, act in enumerate(self._acts)]
+        rows = [
+            projector.version_row(seq, index, self._key, at, act, digests=digests)
+            for index, (act, digests) in enumerate(zip(self._acts, self._digests, strict=True))
+        ]
         self._store.add_versions(rows, [facets_of(self._store.salt, act) for act in self._acts])
         names = [
             NamingRow(target, Naming.OVER, seq, index)
