@@ -118,19 +118,20 @@ class Analyzer:
     Args:
         language: Two-letter code or Snowball name of the stemmer and stop list; "none" for neither.
         kind: "standard" or "plain" (see the module).
+        stops: Whether queries are freed of stop words (changes nothing in the index).
 
     Raises:
         InvalidInput: An unknown language or kind.
     """
 
-    def __init__(self, language: str = "en", kind: Kind = "standard") -> None:
+    def __init__(self, language: str = "en", kind: Kind = "standard", *, stops: bool = True) -> None:
         if kind not in ("standard", "plain"):
             raise InvalidInput(f"unknown analyzer {kind!r}", "Choose `standard` or `plain`.")
         self.kind: Kind = kind
         self.language = "none" if kind == "plain" else _language(language)
         self._stem_word: Callable[[str], str] | None = None
         self._cache: dict[str, Keys] = {}
-        self._stops = stop_words(self.language)
+        self._stops = stop_words(self.language) if stops else frozenset()
 
     @property
     def fingerprint(self) -> str:

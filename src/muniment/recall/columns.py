@@ -267,6 +267,19 @@ class Columns:
         self.before[row] = self.after[row] = 0
         self.touch(np.array([r for r in (before, after) if r], np.int32))
 
+    def members_of(self, sessions: Array, most: int) -> Array | None:
+        """The live rows of these conversations; None if one of them has more than `most`."""
+        lasts = self._last_of(sessions)
+        rows = lasts[lasts > 0]
+        found = [rows]
+        while len(rows):
+            if len(found) > most:
+                return None
+            rows = self.before[rows]
+            rows = rows[rows > 0]
+            found.append(rows)
+        return np.concatenate(found)
+
     # -- masks
 
     def is_live(self, rows: Array) -> Array:

@@ -176,7 +176,7 @@ class WordIndex:
             tier = 0
             if asked.single and held:
                 tier = 2 if holds_exactly(asked, scorer, rows)[0] else 1
-            if not held and parts.window[0] <= 0:
+            if parts.word[0] + parts.window[0] <= 0:
                 parts.session[0] = 0.0
             return self._hits(asked, scorer, Found(parts, np.array([tier])))[0]
 

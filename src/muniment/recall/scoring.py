@@ -127,6 +127,11 @@ class Scorer:
             self.ratio = top / mass
             self.best += mass * self.context.window + top
 
+    def nothing(self) -> Parts:
+        """The parts of no row."""
+        none, table = np.zeros(0), np.zeros((len(self.terms), 0))
+        return Parts(np.zeros(0, np.int32), none, none, none, table, table.astype(np.int64))
+
     def parts(self, rows: Array) -> Parts:
         """All parts of the scores of the rows (ascending, each once)."""
         context, columns = self.context, self.columns
@@ -181,33 +186,41 @@ class Scorer:
         average = max(1.0, float(words.sum()) / max(1, alive))
         norm = context.k1 * (1 - context.b + context.b / average * words)
         self.sessions = np.zeros(len(words))
+        held = np.zeros(len(words))
         top = 0.0
         for term in self.terms:
-            held = self._session_counts(term, len(words))
-            some = np.flatnonzero(held)
-            idf = math.log((alive - len(some) + 0.5) / (len(some) + 0.5) + 1.0)
-            weight = context.session * (context.k1 + 1) * idf * term.query.weight
-            counts = held[some]
-            self.sessions[some] += weight * counts / (counts + norm[some])
+            some = self._count_sessions(term, held)
+            without = alive - int(np.count_nonzero(held))
+            weight = math.log((without + 0.5) / (alive - without + 0.5) + 1.0)
+            weight *= context.session * (context.k1 + 1) * term.query.weight
+            if len(some) * 4 < len(held):
+                # `some` may name a conversation twice: each time the same value is put in.
+                counts = held[some]
+                self.sessions[some] += weight * counts / (counts + norm[some])
+                held[some] = 0
+            else:
+                self.sessions += weight * held / (held + norm)
+                held[:] = 0
             top += weight
         return top
 
-    def _session_counts(self, term: Term, size: int) -> Array:
-        """Occurrences of a term in each conversation, over live rows."""
-        held = np.zeros(size)
+    def _count_sessions(self, term: Term, held: Array) -> Array:
+        """Adds a term's occurrences in live rows to `held`, by conversation; returns which it touched."""
         session = self.columns.session
+        touched = []
         for source, slot in term.found:
             if isinstance(source, Segment):
-                if not source.past:
-                    ids, counts = source.sessions(slot)
-                    held[ids] += counts
+                ids, counts = source.sessions(slot)
+                held[ids] += counts
             else:
                 rows, counts = source.postings(slot)
-                np.add.at(held, session[rows], counts)
+                ids = session[rows]
+                np.add.at(held, ids, counts)
+            touched.append(ids)
         for rows, counts in term.dead:
             np.subtract.at(held, session[rows], counts.astype(np.float64))
         held[0] = 0
-        return held
+        return np.concatenate(touched) if touched else np.zeros(0, np.int32)
 
 
 def order(score: Array, place: Array, rows: Array) -> Array:

@@ -14,11 +14,12 @@ import numpy as np
 
 from muniment.recall.analyzer import Query
 from muniment.recall.scoring import Parts, Scorer, order
-from muniment.recall.segments import Array
+from muniment.recall.segments import EMPTY, Array
 
 SLACK = 1e-4  # relative error allowed to float32 sums of up to a thousand terms
 FIRST = 64  # candidates scored exactly to raise the bar before the many are
-BLOCK = 16384  # candidates scored exactly at a time
+BLOCK = 4096  # candidates scored exactly at a time
+HOT = 256  # conversations taken whole, and records of each, at most
 TIERS = 3  # of one-token queries: holds it exactly, shares the stem, stands near
 
 
@@ -57,13 +58,13 @@ class Search:
         if self.context is not None:
             window = self.context.window
             self.sessions = scorer.sessions.astype(np.float32)
-            self.loners = past or scorer.columns.members < scorer.columns.live
+            self.loners = past or scorer.columns.members < scorer.columns.live  # rows without a conversation
             self.near = np.float32(
                 window if self.context.neighbours else 0.0
             )  # of a neighbour's sum, at most
         self.lower = np.float32(1 + window)  # of a row's own sum: what it surely adds
         self.upper = np.float32(1 + window + exact)  # and at most
-        self.touched: list[Array] = []
+        self.touched: list[tuple[Array, Array | None]] = []
         self.bar = 0.0
         self.rest = 0.0
 
@@ -77,7 +78,7 @@ class Search:
             best = self._refine(self._candidates(near=True), self.limit)
             return Found(best, np.zeros(len(best.rows), np.int64))
         finally:
-            for rows in self.touched:
+            for rows, _ in self.touched:
                 self.scores[rows] = 0
 
     def _lists(self, i: int) -> bool:
@@ -90,7 +91,7 @@ class Search:
         weights = self.scorer.weights
         for n, i in enumerate(terms):
             self.rest = sum(weights[j] for j in terms[n:])
-            if n and self._can_stop(terms[n:]):
+            if n and self._can_stop():
                 return
             for rows, counts in self.scorer.terms[i].lists:
                 self._add(rows, counts, weights[i])
@@ -106,23 +107,27 @@ class Search:
         counts /= norm
         counts += self.scores[rows]
         self.scores[rows] = counts
-        self.touched.append(rows)
-        self._raise_bar(self._least(rows, counts), rows)
-
-    def _least(self, rows: Array, sums: Array) -> Array:
-        """What rows surely score, given the sums of their terms so far."""
-        if self.context is None:
-            return sums
         session = self._session_of(rows)
-        least: Array = sums * self.lower + self.sessions[session]
-        if self.scorer.ratio and self.loners:
-            least += np.where(session > 0, np.float32(0), np.float32(self.scorer.ratio) * sums)
-        return least
+        self.touched.append((rows, session))
+        least = counts if session is None else self._from_session(counts * self.lower, counts, session, 0.0)
+        self._raise_bar(least, rows)
 
-    def _session_of(self, rows: Array) -> Array:
+    def _session_of(self, rows: Array) -> Array | None:
         """The conversation that counts for each row, 0 for none."""
+        if self.context is None:
+            return None
         session: Array = self.columns.session[rows]
         return np.where(self.columns.is_live(rows), session, 0) if self.past else session
+
+    def _from_session(self, sums: Array, scores: Array, session: Array | None, rest: float) -> Array:
+        """Adds what conversations give to rows with these scores, if `rest` comes to them still."""
+        if session is None:
+            return sums
+        sums = sums + self.sessions[session]
+        if self.loners:
+            alone = np.float32(self.scorer.ratio) * (scores + np.float32(rest))
+            sums += np.where(session > 0, np.float32(0), alone)
+        return sums
 
     def _raise_bar(self, least: Array, rows: Array) -> None:
         """Lifts the score that a row must reach to be among the best."""
@@ -133,43 +138,46 @@ class Search:
         if len(least) >= k:
             self.bar = max(self.bar, float(np.partition(least, len(least) - k)[len(least) - k]) * (1 - SLACK))
 
-    def _can_stop(self, left: list[int]) -> bool:
+    def _can_stop(self) -> bool:
         """Whether rows that hold none of the terms so far, nor stand near one that does, are out of the running."""
         alone = self.rest * (float(self.upper) + self.scorer.ratio) * (1 + SLACK)
         if alone > self.bar:
             return False
         if self.context is None:
             return True
-        reach = self.rest * float(self.upper) * (1 + SLACK)
-        hot = self.sessions > self.bar - reach
-        if np.count_nonzero(hot) * 4 > len(hot):
+        hot = np.flatnonzero(self.sessions > self.bar - self.rest * float(self.upper) * (1 + SLACK))
+        if not len(hot):
+            return True
+        if len(hot) > HOT:
             return False
-        if hot.any():
-            for i in left:
-                for rows, _ in self.scorer.terms[i].lists:
-                    self.touched.append(rows[hot[self.columns.session[rows]]])
+        # Few conversations are so much to the point that any of their records may win: take them whole.
+        members = self.columns.members_of(hot, HOT)
+        if members is None:
+            return False
+        self.touched.append((members, self._session_of(members)))
         return True
 
     # -- candidates
 
     def _candidates(self, near: bool) -> Array:
         """Allowed rows that may be among the best: those touched and, with `near`, their neighbours."""
-        if self.context is None or not self.near:
-            kept = [self._able(rows) for rows in self.touched]
-        else:
-            # What a row gets from its neighbours is at most this: a first sieve that looks at no neighbour.
-            top = max((float(self.scores[rows].max()) for rows in self.touched if len(rows)), default=0.0)
-            kept = []
-            for rows in self.touched:
-                scores = self.scores[rows]
-                beside = self._sure(rows, scores, self.rest) + self.near * np.float32(top)
-                kept.append(
-                    self._able(rows[scores * self.upper + beside + self.near * np.float32(top) >= self.bar])
-                )
-                if near:
-                    pairs = rows[scores * self.near + beside >= self.bar]
-                    kept += [self._able(self.columns.before[pairs]), self._able(self.columns.after[pairs])]
-        return np.unique(np.concatenate(kept)) if kept else np.zeros(0, np.int32)
+        if not self.touched:
+            return EMPTY
+        rows = np.concatenate([rows for rows, _ in self.touched])
+        scores = self.scores[rows]
+        rest = self.rest * float(self.upper)
+        if self.context is None:
+            return distinct(self._able(rows[scores * self.upper >= (self.bar - rest) * (1 - SLACK)]))
+        # What a row gets from its neighbours is at most this: a first sieve that looks at no neighbour.
+        beside = self.near * scores.max(initial=0)
+        session = np.concatenate([session for _, session in self.touched if session is not None])
+        most = self._from_session(np.full(len(rows), beside + np.float32(rest)), scores, session, self.rest)
+        bar = np.float32(self.bar * (1 - SLACK))
+        kept = [self._able(rows[most + scores * self.upper + beside >= bar])]
+        if near and self.near:
+            pairs = rows[most + scores * self.near >= bar]
+            kept += [self._able(self.columns.before[pairs]), self._able(self.columns.after[pairs])]
+        return distinct(np.concatenate(kept))
 
     def _able(self, rows: Array) -> Array:
         """The allowed ones of the rows that may be among the best."""
@@ -177,52 +185,48 @@ class Search:
         able: Array = rows[self._most(rows) >= self.bar]
         return able
 
-    def _sure(self, rows: Array, scores: Array, rest: float) -> Array:
-        """What rows get, at most, from their conversation and from terms not added up."""
-        if self.context is None:
-            return np.full(len(rows), np.float32(rest * float(self.upper)))
-        session = self._session_of(rows)
-        most: Array = self.sessions[session] + np.float32(rest * float(self.upper))
-        if self.scorer.ratio and self.loners:
-            alone = np.float32(self.scorer.ratio) * (scores + np.float32(rest))
-            most += np.where(session > 0, np.float32(0), alone)
-        return most
-
     def _most(self, rows: Array) -> Array:
         """What rows can reach at most."""
         scores = self.scores[rows]
-        most = scores * self.upper + self._sure(rows, scores, self.rest)
-        if self.context is not None and self.near:
-            most += self.near * (
-                self.scores[self.columns.before[rows]] + self.scores[self.columns.after[rows]]
-            )
+        most = scores * self.upper + np.float32(self.rest * float(self.upper))
+        if self.context is not None:
+            most = self._from_session(most, scores, self._session_of(rows), self.rest)
+            if self.near:
+                most += self.near * (
+                    self.scores[self.columns.before[rows]] + self.scores[self.columns.after[rows]]
+                )
         return most * np.float32(1 + SLACK)
 
     def _refine(self, rows: Array, limit: int) -> Parts:
         """The best of the candidates (ascending row numbers), scored exactly, in order."""
-        best = self.scorer.parts(rows[:0])
         if limit <= 0 or not len(rows):
-            return best
+            return self.scorer.nothing()
+        first = FIRST + limit
+        if len(rows) <= first:
+            return self._best(self.scorer.parts(rows), limit)
+        # The most promising come first: their exact scores lift the bar for all others.
         most = self._most(rows)
-        if len(rows) > FIRST + limit:
-            # Score the most promising first: their exact scores lift the bar for all others.
-            turn = np.argsort(-most, kind="stable")
-            rows, most = rows[turn], most[turn]
-        at, step, bar = 0, FIRST + limit, self.bar
-        while at < len(rows):
-            if len(best.rows) >= limit and most[at] < bar:
-                break
-            stop = at + step
+        turn = np.argpartition(most, len(most) - first)
+        best = self._best(self.scorer.parts(np.sort(rows[turn[-first:]])), limit)
+        rows, most = rows[turn[:-first]], most[turn[:-first]]
+        while len(rows):
             if len(best.rows) >= limit:
-                stop = min(stop, len(rows) - int(np.searchsorted(most[::-1], bar)))
-            best = best.join(self.scorer.parts(np.sort(rows[at:stop])))
-            total = best.total
-            turn = order(total, self.columns.place[best.rows], best.rows)[:limit]
-            best = best.take(turn[total[turn] > 0])
-            if len(best.rows) >= limit:
-                bar = float(best.total[-1]) * (1 - SLACK)
-            at, step = stop, min(step * 4, BLOCK)
+                able = most >= float(best.total[-1]) * (1 - SLACK)
+                rows, most = rows[able], most[able]
+            if len(rows) > BLOCK:
+                turn = np.argpartition(most, len(most) - BLOCK)
+                rows, most = rows[turn], most[turn]
+            part = np.sort(rows[-BLOCK:])
+            rows, most = rows[:-BLOCK], most[:-BLOCK]
+            if len(part):
+                best = self._best(best.join(self.scorer.parts(part)), limit)
         return best
+
+    def _best(self, parts: Parts, limit: int) -> Parts:
+        """The best of scored rows, in order; those without a query word in them or beside them are none."""
+        turn = order(parts.total, self.columns.place[parts.rows], parts.rows)
+        turn = turn[(parts.word + parts.window)[turn] > 0]
+        return parts.take(turn[:limit])
 
     # -- one-token queries
 
@@ -259,3 +263,11 @@ def holds_exactly(query: Query, scorer: Scorer, rows: Array) -> Array:
             held = term.occurrences(rows)
             whole &= (term.exact(rows, held) if term.query.surfaces else held) > 0
     return whole
+
+
+def distinct(rows: Array) -> Array:
+    """The rows in ascending order, each once."""
+    rows = np.sort(rows)
+    fresh = np.ones(len(rows), np.bool_)
+    np.not_equal(rows[1:], rows[:-1], out=fresh[1:])
+    return rows[fresh]
