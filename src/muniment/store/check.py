@@ -1,6 +1,6 @@
 """Compare a bank's entries, bodies and derived rows with each other, streaming (design section 14).
 
-Works on every store: what only the implementation can see comes from its `_damage` and `_strays`.
+Works on every store: what only the implementation can see comes from its private methods.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from muniment.base.errors import MunimentError, Refused, StoreCorrupt
-from muniment.base.ids import EntryId
+from muniment.base.ids import EntryId, cid_of
 from muniment.ledger import entry as entries
 from muniment.store.base import BankStore, EntryRow, Problem, State
 
@@ -24,6 +24,8 @@ class Checkable(BankStore, Protocol):
     """A store that can say what it alone knows about its rows."""
 
     def _damage(self) -> Iterator[str]: ...
+
+    def _unverified(self) -> Iterator[EntryRow]: ...
 
     def _strays(self) -> Iterator[tuple[str, str, list[int]]]: ...
 
@@ -64,7 +66,7 @@ def compare(store: Checkable) -> list[Problem]:
 def _entries(store: Checkable, found: _Found) -> None:
     absent = {(seq, act) for seq, act, _ in store.absent()}
     tips = _Tips(store)
-    for row in store.entries():
+    for row in store._unverified():
         tips.see(row)
         problem = _envelope(store, row, absent, found)
         if problem:
@@ -74,13 +76,13 @@ def _entries(store: Checkable, found: _Found) -> None:
 
 def _envelope(store: Checkable, row: EntryRow, absent: set[tuple[int, int]], found: _Found) -> str:
     """What is wrong with one entry; its bodies are compared too."""
+    if cid_of(row.envelope) != row.id:
+        return "the stored bytes do not have the entry's id"
     try:
         entry = entries.reload(row.envelope)
     except Refused:
         return "the stored bytes are not an entry"
     header = entry.header
-    if entry.id != row.id:
-        return "the stored bytes do not have the entry's id"
     if entry.bank != store.bank:
         return "the entry is of another bank"
     epoch = None if header.epoch is None else (header.epoch.entry, header.epoch.act)
