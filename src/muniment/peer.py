@@ -12,7 +12,7 @@ from typing import Any
 from muniment.agent import Agent
 from muniment.bank import Bank, Host
 from muniment.base.clock import Clock
-from muniment.base.errors import Ambiguous, InvalidInput, LimitExceeded, StorageError, UnknownAgent
+from muniment.base.errors import Ambiguous, InvalidInput, LimitExceeded, StorageError, UnknownAgent, UnknownBank
 from muniment.base.ids import BankId, cid_text
 from muniment.base.limits import LIMITS
 from muniment.config import load
@@ -293,11 +293,15 @@ class Peer:
         """An opened bank of this peer, shared by all who ask.
 
         Raises:
+            UnknownBank: It is not one of this peer's.
             StorageError: Its file is missing, foreign, broken or of a newer version.
         """
         with self._lock:
             name = cid_text(bank)
             if name not in self._banks:
+                listed = self._peer_store()
+                if listed is None or listed.bank(bank) is None:
+                    raise UnknownBank(f"no bank {name} is on this peer", "See `muniment agent list`.")
                 path = self.home / "banks" / f"{name}.db"
                 if not path.exists():
                     raise StorageError(
