@@ -117,9 +117,8 @@ class Authority(Permits):
     @cached_property
     def _facts(self) -> Facts:
         facts = Facts(self._leases)
-        self._gaps = frozenset(
-            self._cuts.gaps
-        )  # as it was when the acts were judged: later walks may find more
+        # As it was when the acts were judged: later walks may find more, and the acts not know of it.
+        self._gaps = frozenset(self._cuts.gaps)
         return facts
 
     @property

@@ -65,6 +65,8 @@ def test_nobody_names_an_heir_for_an_equal_or_stronger_key(bank: Script) -> None
     """Succession is declared by the key itself or by a strictly stronger admin, cut or not."""
     bank.grant("vera", "false controller", "write", succeeds=bank.cast["carol"])
     bank.grant("adi", "false agent", "write", succeeds=bank.cast["vera"])
+    bank.control("carol", bank.revoke_act("vera"), bank.grant_act("vera", "write"))
+    bank.grant("adi", "late false agent", "write", succeeds=bank.cast["vera"])
     bank.revoke("carol", "vera")
     bank.grant("adi", "later false agent", "write", succeeds=bank.cast["vera"])
     assert names(bank, bank.now().agents) == {"vera"}
