@@ -181,7 +181,7 @@ class Connections:
             yield link
         finally:
             link.reading = 0
-            link.run("COMMIT")
+            link.end_read()
 
     def writer(self) -> Link:
         """This thread's connection inside an open `write()`.

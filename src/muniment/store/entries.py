@@ -84,27 +84,18 @@ class EntryTables:
             link.run("INSERT INTO tips (author, seq) VALUES (?, ?)", (author, seq))
 
     def _entry(self, link: Link, row: Row, *, verify: bool = True) -> EntryRow:
-        seq, digest, author, at, control, verdict, local, readable, epoch, prev, envelope = row
-        if verify and hashlib.sha256(envelope).digest() != digest:
-            step = "Run `muniment check`; restore the file from a backup or fetch the bank from another peer."
-            raise StoreCorrupt(f"{self._connections.path}: entry {seq} is not what its id says", step)
-        sealed_by = None
-        if epoch is not None:
-            key = link.key("epochs", epoch)
-            sealed_by = EntryId(CID_PREFIX + key[:32]), int.from_bytes(key[32:])
-        return EntryRow(
-            seq,
-            EntryId(CID_PREFIX + digest),
-            link.key("authors", author),
-            at,
-            bool(control),
-            Verdict(verdict),
-            bool(local),
-            bool(readable),
-            tuple([EntryId(CID_PREFIX + prev[at : at + 32]) for at in range(0, len(prev), 32)]),
-            envelope,
-            sealed_by,
-        )
+        try:
+            entry = _read(link, row)
+            wrong = verify and hashlib.sha256(entry.envelope).digest() != row[1]
+        except (TypeError, ValueError) as error:  # damage can turn a column into another type
+            raise self._damaged(row[0]) from error
+        if wrong:
+            raise self._damaged(row[0])
+        return entry
+
+    def _damaged(self, seq: int) -> StoreCorrupt:
+        step = "Run `muniment check`; restore the file from a backup or fetch the bank from another peer."
+        return StoreCorrupt(f"{self._connections.path}: entry {seq} is not what its id says", step)
 
     def seq_of(self, entry: EntryId) -> int | None:
         rows = self._connections.link().run("SELECT seq FROM entries WHERE id = ?", (entry[_DIGEST:],))
@@ -198,6 +189,9 @@ class EntryTables:
                 sql = f"SELECT place, sealed FROM {table} WHERE place = ? AND gone = 0"
                 for key in wanted:
                     found.update(link.run(sql, (key,)))
+        for key, body in found.items():
+            if not isinstance(body, bytes):
+                raise self._damaged(key >> 8)
         return [found.get(key) for key in keys]
 
     def put_body(self, seq: int, act: int, sealed: bytes) -> None:
@@ -229,3 +223,24 @@ class EntryTables:
                 yield (*placed(last), bool(erased))
             if len(rows) < 1024:
                 return
+
+
+def _read(link: Link, row: Row) -> EntryRow:
+    seq, digest, author, at, control, verdict, local, readable, epoch, prev, envelope = row
+    sealed_by = None
+    if epoch is not None:
+        key = link.key("epochs", epoch)
+        sealed_by = EntryId(CID_PREFIX + key[:32]), int.from_bytes(key[32:])
+    return EntryRow(
+        seq,
+        EntryId(CID_PREFIX + digest),
+        link.key("authors", author),
+        at,
+        bool(control),
+        Verdict(verdict),
+        bool(local),
+        bool(readable),
+        tuple([EntryId(CID_PREFIX + prev[start : start + 32]) for start in range(0, len(prev), 32)]),
+        envelope,
+        sealed_by,
+    )

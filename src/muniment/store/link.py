@@ -231,6 +231,11 @@ class Link:
             raise StorageError("a write inside this one failed; nothing was kept", "Do it again as a whole.")
         self.run("COMMIT")
 
+    def end_read(self) -> None:
+        """Let go of the snapshot."""
+        with contextlib.suppress(apsw.Error):  # damage found on the way was raised where it was met
+            self.connection.execute("ROLLBACK")
+
     def rollback(self) -> None:
         """Undo the open transaction, if SQLite has not done so itself, and forget numbers that it gave."""
         for numbers, keys in zip(self.numbers.values(), self.keys.values(), strict=True):

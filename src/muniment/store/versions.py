@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import repeat
+from typing import Any
 
 from muniment.base.errors import InvalidInput, StoreCorrupt
 from muniment.base.ids import CID_PREFIX, EntryId, RecordId, VersionId
@@ -40,8 +41,15 @@ def to_bytes(words: str) -> bytes:
 
 
 def to_words(stored: bytes) -> str:
-    """The text that `to_bytes` stored."""
-    return stored.decode("utf-8", "surrogatepass")
+    """The text that `to_bytes` stored.
+
+    Raises:
+        StoreCorrupt: They are no longer what it stored.
+    """
+    try:
+        return stored.decode("utf-8", "surrogatepass")
+    except (UnicodeDecodeError, AttributeError):
+        raise StoreCorrupt("a stored word is damaged", "Run `muniment check --rebuild`.") from None
 
 
 class VersionTables:
@@ -76,26 +84,16 @@ class VersionTables:
         return int(link.run(sql)[0][0])
 
     def _version(self, link: Link, row: Row) -> VersionRow:
-        ord, place, author, record, group, content, write, state, type_, tool, recalled, session, *times = row
-        created, at, ended = times
-        return VersionRow(
-            ord,
-            place >> 8,
-            place & 0xFF,
-            link.key("authors", author),
-            record,
-            group,
-            content,
-            write,
-            _STATES[state],
-            to_words(type_),
-            tool == 1,
-            recalled == 1,
-            session,
-            created,
-            at,
-            ended,
-        )
+        ord, place, author, record, group, content, write, state, type_, tool, recalled, *rest = row
+        try:
+            fields: tuple[Any, ...] = (
+                *(ord, place >> 8, place & 0xFF, link.key("authors", author)),
+                *(record, group, content, write, _STATES[state], to_words(type_), tool == 1, recalled == 1),
+            )
+            return VersionRow(*fields, *rest)
+        except (TypeError, KeyError) as error:  # damage can turn a column into another type
+            found = f"{self._connections.path}: version {ord} is damaged"
+            raise StoreCorrupt(found, "Run `muniment check --rebuild`.") from error
 
     def _versions(self, where: str, values: Sequence[object]) -> list[VersionRow]:
         link = self._connections.link()
@@ -255,7 +253,7 @@ class VersionTables:
     def changes(self, after: int, upto: int) -> list[Change]:
         sql = "SELECT number, ord, state FROM changes WHERE number > ? AND number <= ? ORDER BY number"
         rows = self._connections.link().run(sql, (after, upto))
-        return [Change(number, ord, _STATES[state]) for number, ord, state in rows]
+        return [Change(number, ord, State(state)) for number, ord, state in rows]
 
     def counts(self) -> Mapping[State, int]:
         link = self._connections.link()

@@ -151,11 +151,12 @@ def version(entry: EntryRow, act: int = 0, **changes: Any) -> VersionRow:
 
 
 class World:
-    """A store with its founding entry, and what to fill it with."""
+    """A store with its founding entry, stored if it is not there yet, and what to fill it with."""
 
     def __init__(self, store: BankStore, maker: Maker) -> None:
         self.store, self.maker = store, maker
-        self.add(maker.founding)
+        if store.seq_of(maker.founding.id) is None:
+            self.add(maker.founding)
 
     def add(self, made: Made) -> EntryRow:
         """Store an entry in a write of its own, and return its row."""

@@ -278,9 +278,7 @@ def test_scrub_waits_for_readers(tmp_path: Path) -> None:
     store = SqliteStore.open(tmp_path / BANK_FILE, busy_ms=20)
     with world.store.read():
         list(world.store.entries())
-        other = World.__new__(World)
-        other.store, other.maker = store, world.maker
-        other.add(world.maker.entry())
+        World(store, world.maker).add(world.maker.entry())
         with pytest.raises(StoreBusy):
             store.scrub()
         with pytest.raises(StorageError), store.write():
