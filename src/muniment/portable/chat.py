@@ -229,7 +229,7 @@ def _speaker(message: Mapping[str, Any]) -> tuple[str, str]:
 def _said(message: Mapping[str, Any]) -> list[Said]:
     """What a message says: its words and calls by the speaker, and each result of a tool apart."""
     speaker, role = _speaker(message)
-    content = next((message[name] for name in _CONTENTS if message.get(name) is not None), None)
+    content = next((message[name] for name in _CONTENTS if message.get(name)), None)
     words: list[str] = []
     results: list[Said] = []
     _walk(content, words, results, _DEEPEST)

@@ -74,12 +74,11 @@ def detect(path: Path) -> str:
     if path.is_dir() or path.name.lower().endswith(markdown.SUFFIXES):
         return markdown.FORMAT
     with Source(path) as source:
-        head = source.head.lstrip()
-        if not head:
+        if not source.head.strip():
             return jsonl.FORMAT  # nothing to take in, and nothing wrong
         if transcript.looks_like_one(source.head):
             return chat.FORMAT
-        found = _of_json(source) if head.startswith((b"[", b"{")) else None
+        found = _of_json(source)
     if found is None:
         raise InvalidInput(
             f"can't tell what {path.name} holds", f"Say it with --format {' | '.join(FORMATS)}."

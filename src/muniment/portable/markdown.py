@@ -162,8 +162,11 @@ def _front(text: str) -> dict[str, Any]:
 
     try:
         # A short text with aliases can stand for more than a machine holds, so they are not taken.
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
-            raise InvalidInput("front matter with aliases (`*name`)")
+        depth = 0
+        for event in yaml.parse(text, yaml.SafeLoader):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if isinstance(event, yaml.AliasEvent) or depth > _DEEPEST:
+                raise InvalidInput("front matter with aliases (`*name`), or nested too deeply")
         fields = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError, TypeError, AttributeError, LookupError) as error:
         first = str(error).strip().split("\n")[0]

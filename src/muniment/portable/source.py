@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-import orjson
-
 from muniment.base.errors import InvalidInput
 from muniment.base.limits import LIMITS
 from muniment.platform.files import explain
@@ -60,13 +58,19 @@ class Source:
         self._own = isinstance(origin, str | Path)
         self.name = str(origin) if isinstance(origin, str | Path) else "the stream"
         self._raw = self._start(origin)
-        self._counted = _Counted(self._raw, self.progress)
-        packed = io.BufferedReader(self._counted, CHUNK)
-        unpacked: Any = packed
+        self._damaged = False  # from the start: the unpacker says so once only
+        try:
+            self._data = self._unpack()
+            self.head = self._peek()
+        except BaseException:
+            self.close()
+            raise
+
+    def _unpack(self) -> io.BufferedReader[Any]:
+        packed = io.BufferedReader(_Counted(self._raw, self.progress), CHUNK)
         if packed.peek(2)[:2] == b"\x1f\x8b":
-            unpacked = io.BufferedReader(gzip.GzipFile(fileobj=packed, mode="rb"), CHUNK)
-        self._data: io.BufferedReader = unpacked
-        self.head = self._peek()
+            return io.BufferedReader(gzip.GzipFile(fileobj=packed, mode="rb"), CHUNK)
+        return packed
 
     def _start(self, origin: str | Path | IO[bytes]) -> IO[bytes]:
         if not isinstance(origin, str | Path):
@@ -87,7 +91,8 @@ class Source:
         try:
             head = self._data.peek(HEAD)[:HEAD]
         except _DAMAGED:
-            return b""  # reported by whoever reads on
+            self._damaged = True
+            return b""
         except OSError as error:
             raise explain(error, self.name) from error
         if head.startswith(_WIDE):
@@ -108,6 +113,11 @@ class Source:
         if self._own:
             self._raw.close()
 
+    def _read(self, how: Callable[[int], bytes], size: int) -> bytes:
+        if self._damaged:
+            raise EOFError
+        return how(size)
+
     # Lines
 
     def lines(self) -> Iterator[Piece]:
@@ -116,10 +126,10 @@ class Source:
         while True:
             number += 1
             try:
-                line = self._data.readline(most + 2)
+                line = self._read(self._data.readline, most + 2)
                 too_long = len(line.rstrip(b"\r\n")) > most
                 while line and too_long and not line.endswith(b"\n"):
-                    line = self._data.readline(CHUNK)
+                    line = self._read(self._data.readline, CHUNK)
             except _DAMAGED:
                 yield Piece(number, number, None, "the compressed data is damaged or ends here")
                 return
@@ -140,7 +150,7 @@ class Source:
         """
         most = LIMITS.import_line_bytes
         try:
-            data = self._data.read(most + 1)
+            data = self._read(self._data.read, most + 1)
         except _DAMAGED:
             raise InvalidInput(
                 f"the compressed data of {self.name} is damaged", "Get the file again."
@@ -161,7 +171,7 @@ class Source:
         cutter = _Cutter()
         while True:
             try:
-                chunk = self._data.read1(CHUNK)
+                chunk = self._read(self._data.read1, CHUNK)
             except _DAMAGED:
                 yield cutter.bad("the compressed data is damaged or ends here")
                 return
@@ -292,12 +302,9 @@ def parse_json(data: bytes) -> Any:
     Raises:
         InvalidInput: It is not JSON, not UTF-8, nested too deeply, or holds NaN or a number without end.
     """
-    try:
-        return orjson.loads(data)
-    except orjson.JSONDecodeError:
-        pass  # perhaps one of the things that only the slower parser takes
     text = text_of(data)
     try:
+        # A faster parser would turn large integers into rounded floats, and refuse lone surrogates.
         return json.loads(text, strict=False, parse_constant=_refuse)
     except RecursionError:
         raise InvalidInput("JSON that is nested too deeply") from None
