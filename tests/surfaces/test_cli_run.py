@@ -226,7 +226,7 @@ def test_each_command_says_something_readable(cli: Cli) -> None:
     said = {
         ("recall", "tea"): "[k · Tea] tea in Oslo", ("recall", "zzz"): "no memory matches",
         ("get", "k"): "meta n", ("list",): "by default (self)", ("list", "--tag", "none"): "no memories",
-        ("history", "k"): "1. live", ("why", "tea", "k"): "rank 1", ("why", "zzz", "k"): "", ("stats",): "memories",
+        ("history", "k"): "1. live", ("why", "tea", "k"): "Rank 1", ("why", "zzz", "k"): "", ("stats",): "memories",
         ("agent", "list"): "did:key:", ("agent", "show"): "controller", ("check",): "nothing wrong",
         ("verify",): "entries", ("doctor",): "ok", ("remember", "tea in Oslo", "--key", "k2"): "remembered ",
         ("remember", "tea", "--key", "k"): "in place of 1 version", ("agent", "new", "ben"): "bank",

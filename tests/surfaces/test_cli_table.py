@@ -146,3 +146,28 @@ def test_only_one_module_writes_to_streams() -> None:
                  if isinstance(node, ast.Call)}  # fmt: skip
         assert not calls & {"print", "sys.stdout.write", "sys.stderr.write"}, path
         assert "click.echo" not in calls or path.name == "build.py", path
+
+
+def loaded_by(*words: str) -> set[str]:
+    """The heavy modules that one run of the command line loads."""
+    code = (
+        "import sys\n"
+        "from muniment.surfaces.cli import main\n"
+        f"main({list(words)!r})\n"
+        "print('\\n' + ' '.join(name.split('.')[0] for name in sys.modules))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return (HEAVY | {"difflib", "importlib.metadata", "email"}) & set(done.stdout.splitlines()[-1].split())
+
+
+def test_help_loads_the_parser_alone() -> None:
+    """Lists and help pages need no numpy, no data base and no keys."""
+    for words in ([], ["--help"], ["recall", "--help"], ["agent", "--help"]):
+        assert loaded_by(*words) == {"click"}, words
+
+
+def test_recall_through_a_pipe_loads_only_what_it_needs() -> None:
+    """What draws, and what other commands need, is not loaded where nobody looks."""
+    loaded_by("remember", "tea")
+    for words in (["recall", "tea"], ["recall", "tea", "--json"], ["list"]):
+        assert not loaded_by(*words) & {"rich", "yaml", "asyncio", "zstandard", "difflib"}, words

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +15,9 @@ from muniment.commands.table import Command, Param, invoke
 from muniment.commands.values import from_words
 from muniment.surfaces.cli.build import Globals, TableGroup
 from muniment.surfaces.cli.output import Output
+
+if TYPE_CHECKING:
+    from muniment.surfaces.cli.progress import Bar
 
 OVERVIEW = """\
 muniment: memory for AI agents that its owners can prove
@@ -37,10 +40,15 @@ class CommandLine(Context):
     """A context that can show progress and ask for a passphrase."""
 
     def __init__(self, given: Globals, output: Output) -> None:
+        super().__init__(given.home, given.agent, passphrase=self._ask, stdout=output.stream())
+        self.output = output
+        self._bar: Bar | None = None
+
+    def _ask(self) -> str:
         from muniment.surfaces.cli.asking import passphrase
 
-        super().__init__(given.home, given.agent, passphrase=passphrase, stdout=output.stream())
-        self.output = output
+        with self._bar.paused() if self._bar else nullcontext():
+            return passphrase()
 
     @contextmanager
     def watch(self, label: str, unit: str) -> Iterator[Tick | None]:
@@ -48,10 +56,11 @@ class CommandLine(Context):
         if not self.output.person_at_stderr:
             yield None
             return
-        from muniment.surfaces.cli.progress import bar
+        from muniment.surfaces.cli.progress import Bar
 
-        with bar(label, unit, self.output.err) as tick:
-            yield tick
+        with Bar(label, unit, self.output.err) as self._bar:
+            yield self._bar
+        self._bar = None
 
 
 def run(given: Globals, command: Command, words: dict[str, Sequence[str]]) -> None:

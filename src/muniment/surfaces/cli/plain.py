@@ -129,7 +129,7 @@ def _why(result: Why) -> str:
     lines = [one_line(result.reason, 4 * LINE)]
     if result.hit is None:
         return lines[0]
-    lines.append(f"rank {result.rank}, score {result.hit.score:.2f}")
+    lines.append(f"score {result.hit.score:.2f}")
     for term in result.hit.terms:
         held = f"{term.tf} in this memory, in {count(term.df, 'memory', 'memories')} of the bank"
         lines.append(f"  {one_line(term.term, 40)}: {held}, weight {term.idf:.2f}, adds {term.score:.2f}")

@@ -211,15 +211,12 @@ def _forgotten(records: Listed) -> RenderableType:
 
 def _why(result: Why) -> RenderableType:
     hit = result.hit
-    reason = Text(one_line(result.reason, 600))
+    reason = one_line(result.reason, 600)
     if hit is None:
-        return reason
-    parts: list[RenderableType] = [
-        Text.assemble(
-            (f"#{result.rank}  " if result.rank else "", "bold"), f"{hit.score:.2f} ", _bar(hit.score)
-        ),
-        reason,
-    ]
+        return Text(reason)
+    score = Table.grid(padding=(0, 2))
+    score.add_row(Text(f"{hit.score:.2f} ") + _bar(hit.score), Text(reason))
+    parts: list[RenderableType] = [score]
     if hit.terms:
         table = Table(box=None, pad_edge=False, padding=(0, 2), header_style=QUIET)
         for name, side in (("word", "left"), ("here", "right"), ("memories with it", "right"),
@@ -238,7 +235,7 @@ def _why(result: Why) -> RenderableType:
         parts.append(Padding(table, (1, 0, 0, 0)))
     if result.missed:
         parts.append(Text("not in it: " + ", ".join(one_line(word, 40) for word in result.missed), QUIET))
-    if hit.signals:
+    if any(hit.signals.values()):
         signals = "   ".join(f"{one_line(name)} {value:.3f}" for name, value in hit.signals.items())
         parts.append(Padding(Text(signals, QUIET), (1, 0, 0, 0)))
     return Group(*parts)
@@ -259,8 +256,10 @@ def _imported(result: ImportReport) -> RenderableType:
     text = Text.assemble(
         ("● ", GOOD if result.created or result.unchanged else WARN),
         (number(result.created), "bold"), f" {'memory' if result.created == 1 else 'memories'} new",
-        (f" · {number(result.unchanged)} already there · {number(result.read)} read", QUIET),
     )  # fmt: skip
+    if result.unchanged:
+        text.append(f" · {number(result.unchanged)} already there", QUIET)
+    text.append(f" · {number(result.read)} read", QUIET)
     if result.bad_count:
         text.append(f" · {number(result.bad_count)} left out", WARN)
     for line in plain.import_lines(result)[1:]:

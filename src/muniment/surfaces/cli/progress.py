@@ -19,7 +19,6 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from muniment.commands.context import Tick
 from muniment.surfaces.cli.words import number, size
 
 
@@ -34,35 +33,52 @@ class _Rate(ProgressColumn):
         parts = []
         if unit == "bytes":
             elapsed = task.elapsed or 0
-            parts.append(f"{size(int(task.completed))}")
+            if task.completed:
+                parts.append(size(int(task.completed)))
             if items:
                 rate = f"  {number(round(items / elapsed))}/s" if elapsed > 0.2 else ""
                 parts.append(f"{number(items)} memories{rate}")
-        else:
+        elif task.completed:
             parts.append(f"{number(int(task.completed))} {unit}")
             if speed:
                 parts.append(f"{number(round(speed))}/s")
         return Text("  ".join(parts), style="dim")
 
 
-@contextmanager
-def bar(label: str, unit: str, stream: TextIO | None) -> Iterator[Tick]:
-    """Show a bar that goes away when the work is done; gives the function that moves it."""
-    console = Console(file=stream, highlight=False, emoji=False, markup=False)
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=30),
-        TaskProgressColumn(),
-        _Rate(),
-        TimeRemainingColumn(compact=True),
-    )
-    with Progress(
-        *columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False
-    ) as progress:
-        task = progress.add_task(label, total=None, unit=unit, items=0)
+class Bar:
+    """A bar that goes away when the work is done; call it to move it."""
 
-        def tick(done: int, total: int, items: int = 0) -> None:
-            progress.update(task, completed=done, total=total or None, items=items)
+    def __init__(self, label: str, unit: str, stream: TextIO | None) -> None:
+        console = Console(file=stream, highlight=False, emoji=False, markup=False)
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=30),
+            TaskProgressColumn(),
+            _Rate(),
+            TimeRemainingColumn(compact=True),
+        )
+        self._progress = Progress(
+            *columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False
+        )
+        self._task = self._progress.add_task(label, total=None, unit=unit, items=0)
 
-        yield tick
+    def __call__(self, done: int, total: int, items: int = 0, /) -> None:
+        """So much is done, of so much in all, and so many things came of it."""
+        self._progress.update(self._task, completed=done, total=total or None, items=items)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Out of the way, while a question is asked."""
+        self._progress.stop()
+        try:
+            yield
+        finally:
+            self._progress.start()
+
+    def __enter__(self) -> Bar:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
