@@ -219,6 +219,10 @@ class BankStore(Protocol):
     def entry(self, entry: EntryId) -> EntryRow | None: ...
     def entry_at(self, seq: int) -> EntryRow: ...
 
+    def epoch_of(self, seq: int) -> tuple[EntryId, int] | None:
+        """`entry_at(seq).epoch`, without reading the entry: what opening one of its bodies needs."""
+        ...
+
     def entries(
         self,
         *,

@@ -15,6 +15,7 @@ from muniment.base.ids import EntryId, cid_of
 from muniment.ledger import entry as entries
 from muniment.store.base import BankStore, EntryRow, Problem, State
 
+_MOST_LOST = 1 << 20  # entries in one gap; a number beyond is damage
 _LISTED = 100  # rows named by one problem
 _FETCH = "Fetch the bank from another peer, or restore the file from a backup."
 _REBUILD = "Run `muniment check --rebuild`: it is made again from the entries."
@@ -109,10 +110,15 @@ class _Tips:
         self._named = bytearray(1)  # by seq
         self._ahead: list[tuple[int, int]] = []  # parents that arrived after their child
         self._wanted: set[EntryId] = set()
+        self._gaps: list[int] = []
 
     def see(self, row: EntryRow) -> None:
         author = self._authors.setdefault(row.author, len(self._authors) + 1)
         gap = row.seq - len(self._named)
+        if not 0 <= gap < _MOST_LOST:
+            raise StoreCorrupt(f"entry {row.seq} stands where it can't", _FETCH)
+        if gap:
+            self._gaps.append(row.seq)
         self._author.extend([0] * gap)
         self._named.extend(bytes(gap))
         self._author.append(author)
@@ -123,10 +129,12 @@ class _Tips:
                 self._wanted.add(parent)
             elif seq > row.seq:
                 self._ahead.append((seq, author))
-            elif self._author[seq] == author:
+            elif 0 < seq < len(self._author) and self._author[seq] == author:
                 self._named[seq] = 1
 
     def compare(self, found: _Found) -> None:
+        for seq in self._gaps:
+            found.add("entries", "entries are gone before these", seq, _FETCH)
         for seq, author in self._ahead:
             if seq < len(self._author) and self._author[seq] == author:
                 self._named[seq] = 1

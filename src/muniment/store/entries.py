@@ -113,6 +113,13 @@ class EntryTables:
             raise StoreCorrupt(f"{self._connections.path}: there is no entry {seq}", "Run `muniment check`.")
         return self._entry(link, rows[0])
 
+    def epoch_of(self, seq: int) -> tuple[EntryId, int] | None:
+        link = self._connections.link()
+        rows = link.run("SELECT epoch FROM entries WHERE seq = ?", (seq,))
+        if not rows:
+            raise StoreCorrupt(f"{self._connections.path}: there is no entry {seq}", "Run `muniment check`.")
+        return _sealed_by(link, rows[0][0])
+
     def entries(
         self,
         *,
@@ -227,10 +234,6 @@ class EntryTables:
 
 def _read(link: Link, row: Row) -> EntryRow:
     seq, digest, author, at, control, verdict, local, readable, epoch, prev, envelope = row
-    sealed_by = None
-    if epoch is not None:
-        key = link.key("epochs", epoch)
-        sealed_by = EntryId(CID_PREFIX + key[:32]), int.from_bytes(key[32:])
     return EntryRow(
         seq,
         EntryId(CID_PREFIX + digest),
@@ -242,5 +245,13 @@ def _read(link: Link, row: Row) -> EntryRow:
         bool(readable),
         tuple([EntryId(CID_PREFIX + prev[start : start + 32]) for start in range(0, len(prev), 32)]),
         envelope,
-        sealed_by,
+        _sealed_by(link, epoch),
     )
+
+
+def _sealed_by(link: Link, epoch: int | None) -> tuple[EntryId, int] | None:
+    """The epoch that an interned number stands for."""
+    if epoch is None:
+        return None
+    key = link.key("epochs", epoch)
+    return EntryId(CID_PREFIX + key[:32]), int.from_bytes(key[32:])

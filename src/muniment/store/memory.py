@@ -152,6 +152,9 @@ class MemoryStore:
         seq = self._seqs.get(entry)
         return None if seq is None else self.entry_at(seq)
 
+    def epoch_of(self, seq: int) -> tuple[EntryId, int] | None:
+        return self.entry_at(seq).epoch
+
     def entry_at(self, seq: int) -> EntryRow:
         row = self._entries.get(seq)
         if row is None:

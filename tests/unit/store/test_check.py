@@ -29,6 +29,7 @@ SPOILED = [
         "bodies",
         "differ from the hash",
     ),
+    ("DELETE FROM entries WHERE seq = 2", "entries", "gone before these"),
     ("DELETE FROM bodies WHERE place = 512", "bodies", "without being listed"),
     ("UPDATE bodies SET gone = 1 WHERE place = 512", "bodies", "without being listed"),
     ("INSERT INTO bodies VALUES (25600, 0, x'00')", "bodies", "entries that are not here"),
