@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,8 +27,7 @@ from muniment.recall.search import TIERS, Found, Search, Workspace, holds_exactl
 from muniment.recall.segments import Array
 
 
-@dataclass(frozen=True, slots=True)
-class TermScore:
+class TermScore(NamedTuple):
     """What one query term adds to a record.
 
     Attributes:
@@ -45,8 +45,7 @@ class TermScore:
     contribution: float
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
+class Scored(NamedTuple):
     """A ranked record.
 
     Attributes:
@@ -97,7 +96,7 @@ class WordIndex:
         folder: Where its files are; made when something is written.
         corpus: What it follows.
         analyzer: How text becomes terms.
-        k1: Saturation of occurrences (0 or more).
+        k1: Saturation of occurrences, above 0.
         b: Length normalisation, 0..1.
         exact: Extra weight of a word found in the very form asked for, 0 or more.
         context: Weights of the conversation; None ranks records alone.
@@ -229,30 +228,22 @@ class WordIndex:
         terms = [Term(term, places, follower.columns, past) for term in asked.terms]
         if len(terms) > LIMITS.query_terms:
             terms = sorted(terms, key=lambda term: -term.idf)[: LIMITS.query_terms]
-        formula = (
-            self.formula if context else Formula(self.formula.k1, self.formula.b, self.formula.exact, None)
-        )
+        formula = self.formula if context else replace(self.formula, context=None)
         return asked, Scorer(terms, formula, follower.columns)
 
     def _hits(self, asked: Query, scorer: Scorer, found: Found) -> list[Scored]:
         best = scorer.best * (TIERS if asked.single else 1) or 1.0
         names = [(term.query.text, term.df, term.idf) for term in scorer.terms]
         parts = found.parts
-        scores = parts.total + found.tiers * scorer.best
-        own, held = parts.own.T.tolist(), parts.held.T.tolist()
+        scores = (parts.total + found.tiers * scorer.best).tolist()
+        rows = zip(
+            parts.rows.tolist(), scores, parts.word.tolist(), parts.window.tolist(), parts.session.tolist(),
+            found.tiers.tolist(), parts.own.T.tolist(), parts.held.T.tolist(), strict=True,
+        )  # fmt: skip
         return [
             Scored(
-                ord=number,
-                score=score,
-                share=min(1.0, score / best),
-                word=float(parts.word[i]),
-                window=float(parts.window[i]),
-                session=float(parts.session[i]),
-                tier=int(found.tiers[i]),
-                terms=[
-                    TermScore(text, tf, df, idf, part)
-                    for (text, df, idf), tf, part in zip(names, held[i], own[i], strict=True)
-                ],
+                number, score, min(1.0, score / best), word, window, session, tier,
+                [TermScore(n[0], tf, n[1], n[2], part) for n, tf, part in zip(names, held, own, strict=True)],
             )
-            for i, (number, score) in enumerate(zip(parts.rows.tolist(), scores.tolist(), strict=True))
-        ]
+            for number, score, word, window, session, tier, own, held in rows
+        ]  # fmt: skip

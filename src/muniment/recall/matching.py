@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from muniment.recall.analyzer import SEPARATOR, QueryTerm
+from muniment.recall.analyzer import QueryTerm
 from muniment.recall.columns import Columns
 from muniment.recall.segments import EMPTY, Array
 
@@ -35,8 +35,8 @@ class Source(Protocol):
         """(rows ascending, occurrences) of a slot."""
         ...
 
-    def surfaces(self, slot: int) -> Lists:
-        """Postings of the surfaces of a stem that differ from it."""
+    def surfaces(self, slot: int) -> list[tuple[bytes, int]]:
+        """(surface, slot) of the surfaces of a stem that differ from it."""
         ...
 
 
@@ -109,23 +109,26 @@ class Term:
         if self._exact is None:
             self._exact = self._find_exact()
         wanted, others = self._exact
-        found = occurrences(wanted, rows)
+        found = occurrences(wanted, rows) if wanted else np.zeros(len(rows), np.int64)
         if self.query.key in self.query.surfaces:
             # A form equal to its stem has no postings of its own: it is what the other forms leave.
-            found = found + stems - occurrences(others, rows)
+            found += stems
+            if others:
+                found -= occurrences(others, rows)
         return found
 
     def _find_exact(self) -> tuple[Lists, Lists]:
         """(postings of the forms asked for, of all forms that differ from the stem if that is asked for too)."""
-        key = self.query.key
+        asked = self.query.surfaces
+        plain = self.query.key in asked
         wanted: Lists = []
         others: Lists = []
-        forms = [key + SEPARATOR + surface for surface in self.query.surfaces if surface != key]
         for source, slot in self.found:
-            slots = [source.find(form) for form in forms]
-            wanted += [source.postings(form) for form in slots if form >= 0]
-            if key in self.query.surfaces:
-                others += source.surfaces(slot)
+            for surface, place in source.surfaces(slot):
+                if surface in asked:
+                    wanted.append(source.postings(place))
+                if plain:
+                    others.append(source.postings(place))
         return _join(wanted), _join(others)
 
 
@@ -134,12 +137,9 @@ def common(rows: Array, some: Array) -> Array:
     if not len(rows) or not len(some):
         return EMPTY
     if len(rows) < len(some):
-        at = some.searchsorted(rows)
-        at[at == len(some)] = 0
-        return np.flatnonzero(some[at] == rows)
+        return np.flatnonzero(some.take(some.searchsorted(rows), mode="clip") == rows)
     at = rows.searchsorted(some)
-    at[at == len(rows)] = 0
-    found: Array = at[rows[at] == some]
+    found: Array = at[rows.take(at, mode="clip") == some]
     return found
 
 
@@ -149,14 +149,11 @@ def occurrences(lists: Lists, rows: Array) -> Array:
     for held, counts in lists:
         if len(held) * 4 < len(rows):
             at = rows.searchsorted(held)
-            at[at == len(rows)] = 0
-            hit = rows[at] == held
+            hit = rows.take(at, mode="clip") == held
             total[at[hit]] += counts[hit]
         else:
             at = held.searchsorted(rows)
-            at[at == len(held)] = 0
-            hit = held[at] == rows
-            total[hit] += counts[at[hit]]
+            total += counts.take(at, mode="clip") * (held.take(at, mode="clip") == rows)
     return total
 
 
@@ -171,12 +168,13 @@ def _join(lists: Lists) -> Lists:
     short = [pair for pair in lists if len(pair[0]) <= SMALL]
     if len(short) < 2:
         return lists
+    long = [pair for pair in lists if len(pair[0]) > SMALL]
     rows = np.concatenate([r for r, _ in short])
-    counts = np.concatenate([c.astype(np.int64) for _, c in short])
-    order = np.argsort(rows, kind="stable")
-    rows, counts = rows[order], counts[order]
-    first = np.r_[True, rows[1:] != rows[:-1]] if len(rows) else np.zeros(0, np.bool_)
-    if not first.all():  # several forms in one row
-        at = np.flatnonzero(first)
-        rows, counts = rows[at], np.add.reduceat(counts, at)
-    return [pair for pair in lists if len(pair[0]) > SMALL] + [(rows, counts)]
+    counts = np.concatenate([c for _, c in short])
+    step = rows[1:] - rows[:-1]
+    if step.min(initial=1) <= 0:  # rows that came back to life, or several forms in one row
+        order = np.argsort(rows, kind="stable")
+        rows, counts = rows[order], counts[order].astype(np.int64)
+        first = np.flatnonzero(np.append(True, rows[1:] != rows[:-1]))
+        rows, counts = rows[first], np.add.reduceat(counts, first)
+    return [*long, (rows, counts)]

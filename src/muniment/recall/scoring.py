@@ -40,8 +40,8 @@ class ContextWeights:
     """
 
     window: float = 1.0
-    neighbours: float = 1.0
-    session: float = 1.0
+    neighbours: float = 0.75
+    session: float = 1.5
     k1: float = 3.0
     b: float = 0.4
 
@@ -116,6 +116,7 @@ class Scorer:
         self.context = formula.context if columns.members else None
         k1 = formula.k1
         self.weights = [term.idf * (k1 + 1) * term.query.weight for term in terms]
+        self.column = np.array(self.weights).reshape(-1, 1)
         self.floor = k1 * (1 - formula.b)
         self.slope = k1 * formula.b / max(1.0, columns.words / max(1, columns.live))
         self.sessions: Array = np.zeros(1)
@@ -135,41 +136,40 @@ class Scorer:
     def parts(self, rows: Array) -> Parts:
         """All parts of the scores of the rows (ascending, each once)."""
         context, columns = self.context, self.columns
-        size = len(rows)
-        if context is not None:
-            before, after = columns.before[rows], columns.after[rows]
-            needed = np.unique(np.concatenate([rows, before, after]))
-            own, left, right = (
-                needed.searchsorted(rows),
-                needed.searchsorted(before),
-                needed.searchsorted(after),
-            )
+        if context is None:
+            norm = self._norm(rows)
+            held = self._held(rows)
+            near = np.zeros(len(rows))
         else:
-            needed = rows
-        norm = self.floor + self.slope * columns.length[needed]
-        norm_rows = norm if context is None else norm[own]
-        plain, exact, window = np.zeros(size), np.zeros(size), np.zeros(size)
-        owns = np.zeros((len(self.terms), size))
-        helds = np.zeros((len(self.terms), size), np.int64)
-        for i, (term, weight) in enumerate(zip(self.terms, self.weights, strict=True)):
-            counts = term.occurrences(needed)
-            held = counts if context is None else counts[own]
-            part = weight * held / (held + norm_rows)
-            plain += part
-            if context is not None:
-                u = counts / norm
-                u[needed == 0] = 0.0
-                u = u[own] + context.neighbours * (u[left] + u[right])
-                window += weight * u / (1 + u)
-            if self.formula.exact and term.query.surfaces:
-                same = term.exact(rows, held)
-                extra = self.formula.exact * weight * same / (same + norm_rows)
-                exact += extra
-                part = part + extra
-            owns[i], helds[i] = part, held
-        session = self._session_part(rows, plain) if context is not None else np.zeros(size)
-        scale = context.window if context is not None else 0.0
-        return Parts(rows, plain + exact, scale * window, session, owns, helds)
+            before, after = columns.before[rows], columns.after[rows]
+            needed = np.concatenate([rows, before, after])
+            needed.sort()
+            needed = needed[np.append(True, needed[1:] != needed[:-1])] if len(needed) else needed
+            own, left, right = (needed.searchsorted(some) for some in (rows, before, after))
+            norms, counts = self._norm(needed), self._held(needed)
+            norm, held = norms[own], counts[:, own]
+            u = counts / norms  # entry 0, no row, holds nothing
+            u = u[:, own] + context.neighbours * (u[:, left] + u[:, right])
+            near = context.window * (self.column * (u / (1 + u))).sum(axis=0)
+        parts = self.column * (held / (held + norm))
+        word = parts.sum(axis=0)
+        session = np.zeros(len(rows)) if context is None else self._session_part(rows, word)
+        if self.formula.exact:
+            same = np.array([t.exact(rows, h) for t, h in zip(self.terms, held, strict=True)])
+            same = same.reshape(held.shape)
+            extra = self.formula.exact * (self.column * (same / (same + norm)))
+            parts += extra
+            word = word + extra.sum(axis=0)
+        return Parts(rows, word, near, session, parts, held)
+
+    def _norm(self, rows: Array) -> Array:
+        norm: Array = self.floor + self.slope * self.columns.length[rows]
+        return np.maximum(norm, 1e-12)  # with b = 1 a row without words has none
+
+    def _held(self, rows: Array) -> Array:
+        """(terms, rows): occurrences."""
+        table = np.array([term.occurrences(rows) for term in self.terms], np.int64)
+        return table.reshape(len(self.terms), len(rows))
 
     def _session_part(self, rows: Array, plain: Array) -> Array:
         columns = self.columns

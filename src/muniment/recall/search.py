@@ -70,19 +70,17 @@ class Search:
 
     def run(self) -> Found:
         """The ranking."""
-        terms = [i for i in np.argsort([-t.idf for t in self.scorer.terms], kind="stable") if self._lists(i)]
+        found = self.scorer.terms
+        terms = sorted((i for i, term in enumerate(found) if term.lists), key=lambda i: -found[i].idf)
         try:
             if self.query.single:
-                return self._by_tiers([int(i) for i in terms])
-            self._accumulate([int(i) for i in terms])
+                return self._by_tiers(terms)
+            self._accumulate(terms)
             best = self._refine(self._candidates(near=True), self.limit)
             return Found(best, np.zeros(len(best.rows), np.int64))
         finally:
             for rows, _ in self.touched:
                 self.scores[rows] = 0
-
-    def _lists(self, i: int) -> bool:
-        return bool(self.scorer.terms[i].lists)
 
     # -- scoring holders
 

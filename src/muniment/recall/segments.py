@@ -8,6 +8,7 @@ also keeps, per term, (conversation, summed occurrences).
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,9 +52,13 @@ class Segment:
     def __init__(self, arrays: packing.Arrays, *, past: bool, name: str = "", size: int = 0) -> None:
         self.name, self.past, self.size, self.arrays = name, past, size, arrays
         self.ords: Array = arrays["ords"]
-        self._heads, self._ends = arrays["heads"], arrays["key_starts"]
-        self._text = memoryview(arrays["blob"])  # type: ignore[arg-type]
-        self._starts, self._rows, self._counts = arrays["starts"], arrays["rows"], arrays["counts"]
+        self.terms = len(arrays["heads"])  # how many it knows
+        # Single numbers are read faster through plain views than through arrays.
+        self._heads, self._ends, self._starts, self._text = (
+            memoryview(arrays[name])  # type: ignore[arg-type]
+            for name in ("heads", "key_starts", "starts", "blob")
+        )
+        self._rows, self._counts = arrays["rows"], arrays["counts"]
         self.with_sessions = "session_starts" in arrays
 
     @classmethod
@@ -62,52 +67,39 @@ class Segment:
         arrays, meta, size = packing.read(path)
         return cls(arrays, past=bool(meta["past"]), name=path.name, size=size)
 
-    @property
-    def terms(self) -> int:
-        """How many terms it knows."""
-        return len(self._heads)
-
     def key(self, slot: int) -> bytes:
         """The vocabulary key of a slot."""
-        return self._text[self._ends.item(slot) : self._ends.item(slot + 1)].tobytes()
+        return self._text[self._ends[slot] : self._ends[slot + 1]].tobytes()
 
     def keys(self) -> Iterator[bytes]:
         """All keys in byte order."""
         blob, ends = self._text.tobytes(), self._ends.tolist()
         return (blob[a:b] for a, b in zip(ends, ends[1:], strict=False))
 
-    def place(self, key: bytes) -> int:
-        """The first slot whose key is not less than `key`."""
-        head = np.uint64(int.from_bytes(key[:8].ljust(8, b"\0"), "big"))
-        low = int(self._heads.searchsorted(head))
-        if low == len(self._heads) or self._heads[low] != head:
-            return low
-        high = int(self._heads.searchsorted(head, "right"))
-        while low < high:
-            middle = (low + high) // 2
-            if self.key(middle) < key:
-                low = middle + 1
-            else:
-                high = middle
-        return low
-
     def find(self, key: bytes) -> int:
         """The slot of a key, or -1."""
-        slot = self.place(key)
-        return slot if slot < len(self._heads) and self.key(slot) == key else -1
+        head = int.from_bytes(key[:8].ljust(8, b"\0"), "big")
+        low = bisect_left(self._heads, head)
+        if low == self.terms or self._heads[low] != head:
+            return -1
+        if self.key(low) == key:
+            return low
+        high = bisect_right(self._heads, head, low)
+        low = bisect_left(range(high), key, low + 1, key=self.key)
+        return low if low < high and self.key(low) == key else -1
 
     def postings(self, slot: int) -> tuple[Array, Array]:
         """(rows, occurrences) of a slot."""
-        a, b = self._starts.item(slot), self._starts.item(slot + 1)
+        a, b = self._starts[slot], self._starts[slot + 1]
         return self._rows[a:b], self._counts[a:b]
 
-    def surfaces(self, slot: int) -> list[tuple[Array, Array]]:
-        """Postings of all surfaces of a stem (by its slot) that differ from it: they stand right behind it."""
+    def surfaces(self, slot: int) -> list[tuple[bytes, int]]:
+        """(surface, slot) of all surfaces of a stem (by its slot) that differ from it: they stand right behind it."""
         low = self.key(slot) + SEPARATOR
         found = []
         slot += 1
-        while slot < len(self._heads) and self.key(slot).startswith(low):
-            found.append(self.postings(slot))
+        while slot < self.terms and (key := self.key(slot)).startswith(low):
+            found.append((key[len(low) :], slot))
             slot += 1
         return found
 

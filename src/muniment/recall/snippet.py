@@ -18,6 +18,10 @@ _JOINERS = re.compile("[\u200d\ufe00-\ufe0f\U0001f3fb-\U0001f3ff\u1160-\u11ff\U0
 _UNPRINTABLE = re.compile("[\0-\x1f\x7f-\x9f\ud800-\udfff]")
 
 Match = tuple[int, int, bytes, float]
+# Languages in which a stem begins with the letter that the word begins with: others need not be stemmed to be told
+# apart from what is asked for.
+HEADED = frozenset({"english", "none"})
+DENSE = (b"", 0.0)  # stands for a run whose pairs are to be looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,52 +46,88 @@ def snippet(
     width: int = WIDTH,
     weights: Mapping[str, float] | None = None,
 ) -> Snippet:
-    """The stretch of a text that holds the most of a query.
+    """The stretch of a text that holds the most of a query; see `Snippets`."""
+    return Snippets(query, analyzer, width=width, weights=weights).of(text)
+
+
+class Snippets:
+    """Cuts snippets from many texts for one query: what a word is to the query is looked up once.
 
     Args:
-        text: Any text.
         query: What was asked; matches are words with the same stem, accents and case apart.
         analyzer: The analyser of the index.
         width: Characters at most.
         weights: How much each query term counts (`TermScore.term` to `TermScore.idf`); all alike by default.
     """
-    wanted = {
-        term.key: 1.0 if weights is None else weights.get(term.text, 1.0)
-        for term in analyzer.query(query).terms
-    }
-    matches = _matches(text, wanted, analyzer) if wanted else []
-    width = max(width, 8)
-    start, end = _window(text, matches, width) if matches else (0, min(len(text), width))
-    start, end = _tidy(text, start, end, width, matches)
-    head, tail = CUT if start > 0 else "", CUT if end < len(text) else ""
-    shift = len(head) - start
-    marks = [(a + shift, b + shift) for a, b in _joined(matches, start, end)]
-    body = _UNPRINTABLE.sub(lambda m: "\ufffd" if m[0] >= "\ud800" else " ", text[start:end])
-    return Snippet(head + body + tail, marks)
+
+    def __init__(
+        self,
+        query: str,
+        analyzer: Analyzer,
+        *,
+        width: int = WIDTH,
+        weights: Mapping[str, float] | None = None,
+    ) -> None:
+        self._analyzer, self._width = analyzer, max(width, 8)
+        self._wanted = {
+            term.key: 1.0 if weights is None else weights.get(term.text, 1.0)
+            for term in analyzer.query(query).terms
+        }
+        self._known: dict[str, tuple[bytes, float]] = {}
+        self._seen: set[str] = set()
+
+    def of(self, text: str) -> Snippet:
+        """The stretch of any text that holds the most of the query."""
+        width, matches = self._width, self._matches(text) if self._wanted else []
+        start, end = _window(text, matches, width) if matches else (0, min(len(text), width))
+        start, end = _tidy(text, start, end, width, matches)
+        head, tail = CUT if start > 0 else "", CUT if end < len(text) else ""
+        shift = len(head) - start
+        marks = [(a + shift, b + shift) for a, b in _joined(matches, start, end)]
+        body = _UNPRINTABLE.sub(lambda m: "\ufffd" if m[0] >= "\ud800" else " ", text[start:end])
+        return Snippet(head + body + tail, marks)
+
+    def _matches(self, text: str) -> list[Match]:
+        """(start, end, key, weight) of each word that a query term asks for."""
+        pattern, known, found = self._analyzer.pattern(text), self._known, list[Match]()
+        words = set(pattern.findall(text)).difference(self._seen)
+        self._seen |= words
+        self._look_at(words)
+        for match in pattern.finditer(text) if known else ():
+            hit = known.get(match[0])
+            if hit is None:
+                continue
+            if hit is DENSE:
+                found += _dense_matches(match[0], match.start(), self._wanted)
+            else:
+                found.append((match.start(), match.end(), *hit))
+        return found
+
+    def _look_at(self, words: set[str]) -> None:
+        """Finds which of these words the query asks for, and by which of its terms, the weightiest."""
+        analyzer, wanted = self._analyzer, self._wanted
+        whole, keys, others = analyzer.kind == "standard", analyzer.keys, wanted.keys().isdisjoint
+        heads = {key[:1].decode("latin-1") for key in wanted}
+        if whole and analyzer.language in HEADED and len(heads) < 20:
+            words = {word for word in words if word[0].lower() in heads or not _is_plain(word)}
+        for word in words:
+            if not (whole and word.isascii()):
+                if analyzer.is_dense(word):
+                    self._known[word] = DENSE
+                    continue
+                terms = [key for part in analyzer.tokens(word) for key in keys(part).counted if key in wanted]
+            elif others(counted := keys(word).counted):  # a word of ASCII alone is its only token
+                continue
+            else:
+                terms = [key for key in counted if key in wanted]
+            if terms:
+                best = max(terms, key=wanted.__getitem__)
+                self._known[word] = best, wanted[best]
 
 
-def _matches(text: str, wanted: Mapping[bytes, float], analyzer: Analyzer) -> list[Match]:
-    """(start, end, key, weight) of each word that a query term asks for."""
-    known: dict[str, tuple[bytes, float] | None] = {}
-    found: list[Match] = []
-    for match in analyzer.pattern(text).finditer(text):
-        token = match[0]
-        if token in known:
-            hit = known[token]
-        elif analyzer.is_dense(token):
-            found += _dense_matches(token, match.start(), wanted)
-            continue
-        else:
-            hit = known[token] = _best_key(token, wanted, analyzer)
-        if hit is not None:
-            found.append((match.start(), match.end(), *hit))
-    return found
-
-
-def _best_key(token: str, wanted: Mapping[bytes, float], analyzer: Analyzer) -> tuple[bytes, float] | None:
-    """The weightiest query term among the terms of a word."""
-    keys = [key for part in analyzer.tokens(token) for key in analyzer.keys(part).counted if key in wanted]
-    return max(((key, wanted[key]) for key in keys), key=lambda pair: pair[1], default=None)
+def _is_plain(word: str) -> bool:
+    """Whether it is one ASCII word, no identifier with parts of its own."""
+    return word.isascii() and word.isalpha() and (word.islower() or word[1:].islower())
 
 
 def _dense_matches(run: str, at: int, wanted: Mapping[bytes, float]) -> list[Match]:

@@ -19,7 +19,7 @@ class Tail:
         self.documents: dict[int, Document] = {}
         self._slots: dict[bytes, int] = {}
         self._holders: list[dict[int, int]] = []
-        self._surfaces: dict[int, list[int]] = {}
+        self._surfaces: dict[int, list[tuple[bytes, int]]] = {}
         self._ready: dict[int, tuple[Array, Array]] = {}
 
     def __len__(self) -> int:
@@ -52,9 +52,9 @@ class Tail:
         slot = self._slots.setdefault(key, len(self._holders))
         if slot == len(self._holders):
             self._holders.append({})
-            stem, separator, _ = key.partition(SEPARATOR)
+            stem, separator, surface = key.partition(SEPARATOR)
             if separator:
-                self._surfaces.setdefault(self._new_slot(stem), []).append(slot)
+                self._surfaces.setdefault(self._new_slot(stem), []).append((surface, slot))
         return slot
 
     def remove(self, number: int) -> None:
@@ -77,9 +77,9 @@ class Tail:
             found = self._ready[slot] = (np.array(rows, np.int32), counts)
         return found
 
-    def surfaces(self, slot: int) -> list[tuple[Array, Array]]:
-        """Postings of all surfaces of a stem (by its slot) that differ from it."""
-        return [self.postings(surface) for surface in self._surfaces.get(slot, ())]
+    def surfaces(self, slot: int) -> list[tuple[bytes, int]]:
+        """(surface, slot) of all surfaces of a stem (by its slot) that differ from it."""
+        return self._surfaces.get(slot, [])
 
     def terms_of(self, rows: Array) -> dict[bytes, tuple[Array, Array]]:
         """Postings of some of its rows, key -> (rows, occurrences)."""
