@@ -33,12 +33,12 @@ for number in range(int(sys.argv[3])):
 
 def start(home: Path, words: str, count: int) -> subprocess.Popen[str]:
     """A process that makes keys and prints each one that it was told is safe."""
-    path = str(Path(muniment.__path__[0]).parent)
+    paths = [str(Path(muniment.__path__[0]).parent), os.environ.get("PYTHONPATH", "")]
     return subprocess.Popen(
         [sys.executable, "-c", WRITER, str(home), words, str(count)],
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": path},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in paths if path)},
     )
 
 

@@ -62,7 +62,7 @@ class PeerFolder:
 
     def exists(self) -> bool:
         """Whether the folder is there."""
-        return self.path.is_dir()
+        return os.path.isdir(self._text)  # noqa: PTH112 - unlike `Path`, False where looking is forbidden
 
     def make(self) -> PeerFolder:
         """Make the folder and those above it that are missing, each with mode 0700.
@@ -70,10 +70,10 @@ class PeerFolder:
         Raises:
             StoreFull | StoreReadOnly | ForeignFile: As their names say.
         """
-        if self.path.is_dir():
+        if self.exists():
             return self
-        missing = [self.path, *(parent for parent in self.path.parents if not parent.exists())]
         try:
+            missing = [self.path, *(parent for parent in self.path.parents if not parent.exists())]
             for folder in reversed(missing):
                 folder.mkdir(FOLDER_MODE, exist_ok=True)
             files.sync_folder(str(self.path.parent))

@@ -238,6 +238,8 @@ def _said(message: Mapping[str, Any]) -> list[Said]:
     words += [_call(call) for call in called if isinstance(call, dict)]
     text = "\n".join(word for word in words if word)
     about: dict[str, Any] = {}
+    if speaker != role:
+        about["role"] = role
     if role in _TOOL:
         if isinstance(message.get("name"), str):
             about["tool"] = message["name"]

@@ -164,6 +164,9 @@ def test_few_files_stay_open(folder: PeerFolder) -> None:
     assert not journal._handles
 
 
+@pytest.mark.filterwarnings(
+    "ignore:.*fork.*:DeprecationWarning"
+)  # other threads of the test run have no part in it
 def test_a_forked_process_opens_its_own(folder: PeerFolder) -> None:
     """A child writes through its own descriptors, and its parent reads what it wrote."""
     journal = Journal(folder)

@@ -231,7 +231,8 @@ def test_a_killed_holder_lets_go_of_its_lock(tmp_path: Path) -> None:
 def _python_path() -> dict[str, str]:
     import muniment
 
-    return {"PYTHONPATH": str(Path(muniment.__path__[0]).parent)}
+    paths = [str(Path(muniment.__path__[0]).parent), os.environ.get("PYTHONPATH", "")]
+    return {"PYTHONPATH": os.pathsep.join(path for path in paths if path)}
 
 
 def test_a_full_disk_keeps_the_old_file(tmp_path: Path) -> None:
