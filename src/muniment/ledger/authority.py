@@ -228,7 +228,7 @@ class Authority(Permits):
 
     def leases_open(self, key: bytes) -> list[Lease]:
         """The leases of a key that no revocation hits, expired ones included, strongest first."""
-        return self._leases.open(key)
+        return list(self._leases.open(key))
 
     @cached_property
     def keys(self) -> frozenset[bytes]:

@@ -114,6 +114,7 @@ class Leases:
         self.revoked: dict[tuple[EntryId, int], Revocation] = {}
         self._of: dict[bytes, list[Revocation]] = defaultdict(list)
         self._by: dict[bytes, list[Revocation]] = defaultdict(list)
+        self._open: dict[bytes, list[Lease]] = {}
         self._deciding: dict[tuple[Lease, bool], tuple[Revocation, ...]] = {}
         self._collect(bank)
         self._judge()
@@ -147,6 +148,7 @@ class Leases:
             for lease in leases:
                 grades[lease.grade].append(lease)
         for grade in sorted(grades, reverse=True):
+            grades[grade].reverse()  # newest first: what a key holds now is found before what it once held
             for lease in grades[grade]:
                 if lease.ruling is not COUNTS:
                     self._judge_grant(lease)
@@ -229,7 +231,9 @@ class Leases:
         if known is not None:
             return known
         hits = [one for one in self.hitting(lease) if with_own or not one.own]
-        hits = [one for one in hits if not any(self._replaces(other, one) for other in hits)]
+        wider = [one for one in hits if one.over]
+        if wider:
+            hits = [one for one in hits if not any(self._replaces(other, one) for other in wider)]
         top = max((_strength(one) for one in hits), default=(0, 0))
         distinct = {(one.tips, one.own and one.entry.id): one for one in hits if _strength(one) == top}
         result = self._deciding[lease, with_own] = tuple(distinct.values())
@@ -270,9 +274,15 @@ class Leases:
 
     def open(self, key: bytes) -> list[Lease]:
         """The leases of a key that stand and that nothing hits, strongest first."""
-        return [
-            lease for lease in self.by_key.get(key, ()) if lease.ruling is COUNTS and not self.deciding(lease)
-        ]
+        known = self._open.get(key)
+        if known is None:
+            cuts = self._of.get(key, ())
+            known = self._open[key] = [
+                lease
+                for lease in self.by_key.get(key, ())
+                if lease.ruling is COUNTS and not any(self.hits(one, lease) for one in reversed(cuts))
+            ]
+        return known
 
 
 def _strength(revocation: Revocation) -> tuple[int, int]:
