@@ -310,7 +310,7 @@ def test_closed_streams_are_no_error() -> None:
         assert done.returncode == 0, closed
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux")
 def test_output_that_can_not_be_written_is_an_error() -> None:
     """A full disk behind the output is told, with the exit code of storage errors."""
     program("remember", "tea")

@@ -11,9 +11,9 @@ import pytest
 
 from .conftest import PROGRAM, program
 
-fcntl = pytest.importorskip("fcntl", reason="no pseudo-terminals on this system")
-pty = pytest.importorskip("pty", reason="no pseudo-terminals on this system")
-termios = pytest.importorskip("termios", reason="no pseudo-terminals on this system")
+fcntl = pytest.importorskip("fcntl", reason="needs Linux")
+pty = pytest.importorskip("pty", reason="needs Linux")
+termios = pytest.importorskip("termios", reason="needs Linux")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 SECRET = "correct horse battery staple"
 

@@ -119,11 +119,15 @@ class TableCommand(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """The examples, as they can be typed."""
-        if self.command.examples:
-            with formatter.section("Examples"):
-                for example in self.command.examples:
-                    formatter.write(f"{'':>{formatter.current_indent}}{example.line}\n")
-                    formatter.write(f"{'':>{formatter.current_indent + 4}}{example.purpose}\n")
+        indent = formatter.current_indent + formatter.indent_increment
+        longest = max(len(example.line) for example in self.command.examples)
+        beside = max(indent + longest + 3 + len(example.purpose) for example in self.command.examples)
+        with formatter.section("Examples"):
+            for line, purpose in self.command.examples:
+                if beside <= formatter.width:
+                    formatter.write(f"{'':{indent}}{line:{longest}}   {purpose}\n")
+                else:
+                    formatter.write(f"{'':{indent}}{line}\n{'':{indent + 4}}{purpose}\n")
 
 
 def _was_given(value: Any) -> bool:
