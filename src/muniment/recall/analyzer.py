@@ -218,6 +218,9 @@ class Analyzer:
         return Keys((_encode(token),) if len(encoded) >= 2 else (), ())
 
     def _standard_keys(self, token: str) -> Keys:
+        if token.isascii() and token.islower() and token.isalpha() and 2 <= len(token) <= TOKEN_CHARS:
+            surface, stem = token.encode(), self._stem(token).encode()  # most words; the rest says the same
+            return Keys((stem,), () if stem == surface else (stem + SEPARATOR + surface,))
         if _is_dense(token):
             counted = tuple(_encode(p) for p in _pairs(token))
             return Keys(counted, tuple(_encode(c) for c in token) if len(token) > 1 else ())

@@ -11,22 +11,22 @@ import numpy as np
 from muniment.base.errors import StorageError, StoreFull, StoreReadOnly
 from muniment.recall import columns as col
 from muniment.recall import files, manifest
-from muniment.recall.analyzer import Analyzer
+from muniment.recall.analyzer import Analyzer, QueryTerm
 from muniment.recall.building import Builder, postings_of
 from muniment.recall.columns import Columns
 from muniment.recall.corpus import Corpus, Row, Watermark
 from muniment.recall.manifest import Manifest
-from muniment.recall.matching import Place, common
+from muniment.recall.matching import Place, Term, common
 from muniment.recall.merge import merge_postings
 from muniment.recall.segments import Array, Segment, segment_arrays
 from muniment.recall.tail import Tail
 
 TAIL_ROWS = 512  # from here on maintenance turns the tail into a segment
 BACKLOG = 4096  # more rows than this to catch up with go straight into segments
-BLOCK_ROWS = 32768  # rows of one such segment
-FAN_OUT = 8  # segments of a size that are merged into one of the next
+BLOCK_ROWS = 50_000  # rows of one such segment
+FAN_OUT = 4  # segments of a size that are merged into one of the next
 DEAD_SHARE = 4  # a segment with one row in so many dead is rewritten
-MAX_DELTAS = 24
+TERMS_KEPT = 1024  # query terms remembered with their postings
 
 
 class Follower:
@@ -61,6 +61,7 @@ class Follower:
             Place(s, self.columns.dead(s.ords) if not s.past else np.zeros(0, np.int32)) for s in sources
         ]
         self._masks: dict[bool, Array] = {}
+        self._terms: dict[tuple[QueryTerm, bool], Term] = {}
 
     def searchable(self, past: bool) -> Array:
         """Which rows a search may return, by row number."""
@@ -71,6 +72,17 @@ class Follower:
                 found[self._seen.last_ord + 1 :] = (
                     False  # the caller's view of the corpus is older than the index
                 )
+        return found
+
+    def term(self, asked: QueryTerm, past: bool) -> Term:
+        """A query term met with the index; common words are looked up once until something changes."""
+        found = self._terms.get((asked, past))
+        if found is None:
+            places = self.places if past else [place for place in self.places if not place.source.past]
+            found = Term(asked, places, self.columns, past)
+            if len(self._terms) >= TERMS_KEPT:
+                self._terms.clear()
+            self._terms[asked, past] = found
         return found
 
     def close(self) -> None:
@@ -287,7 +299,7 @@ class Follower:
             if (status == col.GONE).any() or wrong * DEAD_SHARE > len(segment.ords):
                 groups.append([segment])
                 continue
-            level = max(0, (len(segment.ords) // TAIL_ROWS).bit_length() - 1) // 3
+            level = max(0, (len(segment.ords) // TAIL_ROWS).bit_length() - 1) // 2
             levels.setdefault((segment.past, level), []).append(segment)
         for key in sorted(levels):
             if len(levels[key]) >= FAN_OUT:

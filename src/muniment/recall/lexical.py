@@ -21,7 +21,6 @@ from muniment.base.limits import LIMITS
 from muniment.recall.analyzer import Analyzer, Query
 from muniment.recall.corpus import Corpus
 from muniment.recall.follow import Follower
-from muniment.recall.matching import Term
 from muniment.recall.scoring import ContextWeights, Formula, Scorer
 from muniment.recall.search import TIERS, Found, Search, Workspace, holds_exactly
 from muniment.recall.segments import Array
@@ -224,8 +223,7 @@ class WordIndex:
     def _prepare(self, text: str, *, past: bool, context: bool) -> tuple[Query, Scorer]:
         follower = self._follower
         asked = self.analyzer.query(text)
-        places = [place for place in follower.places if past or not place.source.past]
-        terms = [Term(term, places, follower.columns, past) for term in asked.terms]
+        terms = [follower.term(term, past) for term in asked.terms]
         if len(terms) > LIMITS.query_terms:
             terms = sorted(terms, key=lambda term: -term.idf)[: LIMITS.query_terms]
         formula = self.formula if context else replace(self.formula, context=None)

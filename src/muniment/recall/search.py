@@ -17,7 +17,7 @@ from muniment.recall.scoring import Parts, Scorer, order
 from muniment.recall.segments import EMPTY, Array
 
 SLACK = 1e-4  # relative error allowed to float32 sums of up to a thousand terms
-FIRST = 64  # candidates scored exactly to raise the bar before the many are
+FIRST = 40  # candidates scored exactly to raise the bar before the many are
 BLOCK = 4096  # candidates scored exactly at a time
 HOT = 256  # conversations taken whole, and records of each, at most
 TIERS = 3  # of one-token queries: holds it exactly, shares the stem, stands near
@@ -166,16 +166,18 @@ class Search:
         rest = self.rest * float(self.upper)
         if self.context is None:
             return distinct(self._able(rows[scores * self.upper >= (self.bar - rest) * (1 - SLACK)]))
-        # What a row gets from its neighbours is at most this: a first sieve that looks at no neighbour.
-        beside = self.near * scores.max(initial=0)
         session = np.concatenate([session for _, session in self.touched if session is not None])
-        most = self._from_session(np.full(len(rows), beside + np.float32(rest)), scores, session, self.rest)
+        beside = self._from_session(np.full(len(rows), np.float32(rest)), scores, session, self.rest)
+        if not near or not self.near:
+            return distinct(self._able(rows[scores * self.upper + beside >= self.bar * (1 - SLACK)]))
+        before, after = self.columns.before[rows], self.columns.after[rows]
+        left, right = self.scores[before], self.scores[after]
         bar = np.float32(self.bar * (1 - SLACK))
-        kept = [self._able(rows[most + scores * self.upper + beside >= bar])]
-        if near and self.near:
-            pairs = rows[most + scores * self.near >= bar]
-            kept += [self._able(self.columns.before[pairs]), self._able(self.columns.after[pairs])]
-        return distinct(np.concatenate(kept))
+        own = rows[scores * self.upper + self.near * (left + right) + beside >= bar]
+        # A neighbour that was touched is here itself; one that was not has at most a second one as good as any.
+        pairs = self.near * (scores + scores.max(initial=0)) + beside >= bar
+        kept = [own, before[pairs & (left == 0)], after[pairs & (right == 0)]]
+        return distinct(self._able(np.concatenate(kept)))
 
     def _able(self, rows: Array) -> Array:
         """The allowed ones of the rows that may be among the best."""

@@ -75,6 +75,7 @@ class Snippets:
         }
         self._known: dict[str, tuple[bytes, float]] = {}
         self._seen: set[str] = set()
+        self._heads = {key[:1].decode("latin-1") for key in self._wanted}
 
     def of(self, text: str) -> Snippet:
         """The stretch of any text that holds the most of the query."""
@@ -107,9 +108,10 @@ class Snippets:
         """Finds which of these words the query asks for, and by which of its terms, the weightiest."""
         analyzer, wanted = self._analyzer, self._wanted
         whole, keys, others = analyzer.kind == "standard", analyzer.keys, wanted.keys().isdisjoint
-        heads = {key[:1].decode("latin-1") for key in wanted}
-        if whole and analyzer.language in HEADED and len(heads) < 20:
-            words = {word for word in words if word[0].lower() in heads or not _is_plain(word)}
+        if whole and analyzer.language in HEADED:  # identifiers have parts that begin otherwise
+            words = {
+                w for w in words if w[0] in self._heads or not (w.isalpha() and w.islower() and w.isascii())
+            }
         for word in words:
             if not (whole and word.isascii()):
                 if analyzer.is_dense(word):
@@ -123,11 +125,6 @@ class Snippets:
             if terms:
                 best = max(terms, key=wanted.__getitem__)
                 self._known[word] = best, wanted[best]
-
-
-def _is_plain(word: str) -> bool:
-    """Whether it is one ASCII word, no identifier with parts of its own."""
-    return word.isascii() and word.isalpha() and (word.islower() or word[1:].islower())
 
 
 def _dense_matches(run: str, at: int, wanted: Mapping[bytes, float]) -> list[Match]:
@@ -198,6 +195,8 @@ def _inside_character(text: str, at: int) -> bool:
     if not 0 < at < len(text):
         return False
     here, before = text[at], text[at - 1]
+    if here.isascii() and before.isascii():
+        return False
     if unicodedata.category(here)[0] == "M" or _JOINERS.match(here) or before == "\u200d":
         return True
     flags = 0
