@@ -75,6 +75,13 @@ def test_several_agents_and_none_named(cli: Cli) -> None:
     assert "ben" in done.error["message"]
 
 
+@pytest.mark.parametrize("option", ["--home", "--agent"])
+def test_an_empty_option_is_not_the_default(cli: Cli, option: str) -> None:
+    """`--home "$UNSET"` is a mistake in a script, and must not write into the user's own folder."""
+    assert "empty" in cli("remember", "x", option, "", code=2).err
+    assert "empty" in cli(option, "", "remember", "x", code=2).err
+
+
 def test_a_slip_is_answered_with_the_nearest(cli: Cli) -> None:
     """Commands, groups' commands, options and choices."""
     assert "`muniment recall`" in cli("recal", code=2).err

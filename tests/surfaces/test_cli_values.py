@@ -95,6 +95,16 @@ def test_defaults_reach_the_handler() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("word", "value"),
+    [("2026", "2026-01-01"), ("20260501", "2026-05-01"), ("1768435200000", 1768435200000), ("2026-05-01", "2026-05-01"),
+     ("soon", "soon"), ("２０２６", "２０２６")],
+)  # fmt: skip
+def test_a_year_is_not_taken_for_milliseconds(word: str, value: object) -> None:
+    """Nobody means two seconds after 1970 by 2026; what is no number is left to the library."""
+    assert from_words(Param("since", "time", "Since"), [word]) == value
+
+
 def test_words_of_other_types() -> None:
     """Truth and numbers are read from words; what is neither is refused."""
     assert from_words(Param("x", "flag", "X"), ["yes"]) is True
@@ -102,6 +112,13 @@ def test_words_of_other_types() -> None:
     assert from_words(Param("x", "integer", "X"), ["12"]) == 12
     assert from_words(Param("x", "text", "X", rest=True), ["a", "b"]) == "a b"
     assert from_words(Param("x", "text", "X", repeatable=True), ["a", "b"]) == ["a", "b"]
-    for kind, word in (("flag", "perhaps"), ("integer", "1.5"), ("integer", "")):
+    bad = [
+        ("flag", "perhaps"),
+        ("integer", "1.5"),
+        ("integer", ""),
+        ("integer", "9" * 5000),
+        ("time", "9" * 5000),
+    ]
+    for kind, word in bad:
         with pytest.raises(InvalidInput):
             from_words(Param("x", kind, "X"), [word])  # type: ignore[arg-type]

@@ -79,7 +79,7 @@ def _integer(param: Param, given: Any) -> int:
     if param.minimum is not None and value < param.minimum:
         raise InvalidInput(f"{_label(param)} is {value}, the least is {param.minimum}")
     if param.maximum is not None and value > param.maximum:
-        raise LimitExceeded(_label(param), param.maximum, value)
+        raise LimitExceeded(_label(param), param.maximum, value, f"{param.help}.")
     return value
 
 
@@ -115,16 +115,29 @@ def from_words(param: Param, words: Sequence[str]) -> Any:
 
 
 def _word(param: Param, word: str) -> Any:
-    if param.type == "integer" or (param.type == "time" and word.lstrip("-").isdecimal() and len(word) > 4):
+    if param.type == "integer":
         try:
             return int(word)
         except ValueError:
             raise _wrong(param, word, "a whole number") from None
+    if param.type == "time":
+        return _time(param, word)
     if param.type == "flag":
         if word.lower() not in _TRUE | _FALSE:
             raise _wrong(param, word, "true or false")
         return word.lower() in _TRUE
     return word
+
+
+def _time(param: Param, word: str) -> int | str:
+    """A typed time: a long number is Unix milliseconds, a year or a date without dashes is what it looks like."""
+    if not word.isascii() or not word.isdigit():
+        return word
+    if len(word) > 18:
+        raise _wrong(param, word, "a time")
+    if len(word) == 4:
+        return f"{word}-01-01"
+    return f"{word[:4]}-{word[4:6]}-{word[6:]}" if len(word) == 8 else int(word)
 
 
 def _pairs(param: Param, words: Sequence[str]) -> dict[str, Any]:

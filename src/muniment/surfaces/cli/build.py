@@ -25,6 +25,8 @@ Run = Callable[[Globals, Command, dict[str, Sequence[str]]], None]
 
 
 def _keep(context: click.Context, param: click.Parameter, value: Any) -> None:
+    if value == "":  # an unset variable of a script must not become the user's own folder
+        raise click.BadParameter("it is empty", ctx=context, param=param)
     if value:
         setattr(context.find_root().ensure_object(Globals), str(param.name), value)
 
@@ -44,12 +46,15 @@ def global_options(*, without: Sequence[str] = ()) -> list[click.Parameter]:
 def _option(param: Param) -> click.Parameter:
     name = f"--{param.typed_name}"
     if param.positional:
+        shown = param.metavar or param.name.upper()
         return click.Argument(
             [param.name],
-            required=False,
+            required=False,  # the table says what is needed, so that every surface asks in the same words
             nargs=-1 if param.rest else 1,
             type=click.UNPROCESSED,
-            metavar=param.metavar,
+            metavar=shown
+            if param.required and not param.stdin
+            else f"[{shown}]" + ("..." if param.rest else ""),
         )
     names = [param.name, name] + ([f"-{param.short}"] if param.short else [])
     if param.type in {"flag", "secret"}:
