@@ -34,7 +34,7 @@ def main() -> int:
     with as_file(data / "conversations.jsonl") as conversations:
         if not (HOME / "peer.db").exists() and _run("agent", "new", "ava"):
             return 1
-        if _run("import", str(conversations)):
+        if _run("import", _near(conversations)):
             return 1
     _say("Five questions, answered by words alone; no model, no network.")
     for asked in questions:
@@ -47,7 +47,7 @@ def main() -> int:
     _say("Who wrote all this, and did anybody change it? Every signature is checked again.")
     if _run("verify"):
         return 1
-    _write(NEXT.format(here="" if _on_path() else f"{Path(sys.executable).parent}/"))
+    _write(NEXT.format(here="" if _on_path() else f"{_near(Path(sys.executable).parent)}/"))
     return 0
 
 
@@ -77,6 +77,11 @@ def _say(text: str, place: str = "") -> None:
 
 def _style(code: str) -> str:
     return code if sys.stdout.isatty() and "NO_COLOR" not in os.environ else ""
+
+
+def _near(path: Path) -> str:
+    """The path as one would type it here."""
+    return min(str(path), os.path.relpath(path), key=len)
 
 
 def _on_path() -> bool:
