@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -66,6 +67,7 @@ class Faults:
 
     def __init__(self) -> None:
         self.kind, self.left, self.hits = "", 0, 0
+        self.seen: Counter[str] = Counter()
 
     def arm(self, kind: str, left: int) -> None:
         """Let `left` more calls of a kind pass, and fail from then on until `arm("", 0)`."""
@@ -73,6 +75,7 @@ class Faults:
 
     def met(self, kind: str) -> bool:
         """Whether this call fails."""
+        self.seen[kind] += 1
         if kind != self.kind:
             return False
         self.left -= 1
@@ -123,6 +126,21 @@ def faults() -> Iterator[Faults]:
     disk = FaultyDisk(faults)
     yield faults
     disk.unregister()
+
+
+def test_a_write_costs_one_sync(faults: Faults, tmp_path: Path) -> None:
+    """One acknowledged write is one sync; only the first one of a log costs a second, for its header."""
+    world = make(tmp_path)
+    faults.seen.clear()
+    for n in range(40):
+        with world.store.write():
+            row = world.add(world.maker.entry())
+            world.store.add_versions(
+                [version(row, session=world.store.session_number(f"s{n}", create=True))], [[1, n]]
+            )
+    assert faults.seen["sync"] == 40
+    assert world.store.checkpoints == 0
+    world.store.close()
 
 
 @pytest.mark.parametrize("kind", ["write", "sync"])

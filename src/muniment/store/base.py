@@ -219,8 +219,8 @@ class BankStore(Protocol):
     def entry(self, entry: EntryId) -> EntryRow | None: ...
     def entry_at(self, seq: int) -> EntryRow: ...
 
-    def epoch_of(self, seq: int) -> tuple[EntryId, int] | None:
-        """`entry_at(seq).epoch`, without reading the entry: what opening one of its bodies needs."""
+    def stamps(self, seqs: Sequence[int]) -> dict[int, tuple[EntryId, tuple[EntryId, int] | None]]:
+        """The ids and epochs of entries, without reading the entries; unknown ones are left out."""
         ...
 
     def entries(

@@ -149,14 +149,17 @@ class _Tips:
 def _versions(store: Checkable, found: _Found) -> None:
     counted: dict[State, int] = {}
     mark = store.watermark()
+    entry: EntryRow | None = None
     for row in store.versions_after(0, mark.last_ord):
         counted[row.state] = counted.get(row.state, 0) + 1
         if row.ord > mark.last_ord:
             found.add("versions", "a version is numbered past the last", row.ord, _REBUILD)
-        try:
-            entry = store.entry_at(row.seq)
-        except MunimentError:
-            continue  # one of the strays
+        if entry is None or entry.seq != row.seq:  # versions of one entry stand together, and it may be long
+            try:
+                entry = store.entry_at(row.seq)
+            except MunimentError:
+                entry = None
+                continue  # one of the strays
         if entry.control or (row.author, row.at) != (entry.author, entry.at):
             found.add("versions", "versions differ from their entry", row.ord, _REBUILD)
     if counted != dict(store.counts()):

@@ -13,10 +13,7 @@ from pathlib import Path
 import apsw
 
 from muniment.base.errors import StorageError, StoreReadOnly
-from muniment.store.link import Link, translate
-
-# Pages in the log from which the end of a write copies them to the main file, if nobody is in the way.
-CHECKPOINT_PAGES = 4096  # 16 MiB
+from muniment.store.link import CHECKPOINT_PAGES, Link, translate
 
 _pools: weakref.WeakSet[Connections] = weakref.WeakSet()
 _leaked: list[Link] = []  # a forked process must not close what it inherited
@@ -36,7 +33,8 @@ def _in_child() -> None:
 @functools.cache
 def _hook_forks() -> None:
     """Once a process, and not on import."""
-    os.register_at_fork(before=_before_fork, after_in_child=_in_child)
+    if hasattr(os, "register_at_fork"):  # where processes can fork
+        os.register_at_fork(before=_before_fork, after_in_child=_in_child)
 
 
 class Connections:
@@ -96,7 +94,10 @@ class Connections:
     def accept(self) -> None:
         """Say that the file was found to be what was asked for; before, closing leaves every byte as it is."""
         self._accepted = True
-        self.link().accept()
+        link = self.link()
+        link.accept()
+        if link.access == "rw" and link.run("PRAGMA journal_mode") != [("wal",)]:
+            link.run("PRAGMA journal_mode = WAL")  # some ways of copying a file with other programs drop it
 
     def _access(self) -> str:
         writable = os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)
@@ -107,16 +108,17 @@ class Connections:
         return "immutable"
 
     def _has_log(self) -> bool:
-        log = self.path.with_name(self.path.name + "-wal")
-        return log.exists() and log.stat().st_size > 0
+        return _size(self.path.with_name(self.path.name + "-wal")) > 0
 
     def file_bytes(self) -> int:
         """Bytes on the disk: the file and its log."""
-        log = self.path.with_name(self.path.name + "-wal")
-        return self.path.stat().st_size + (log.stat().st_size if log.exists() else 0)
+        return _size(self.path) + _size(self.path.with_name(self.path.name + "-wal"))
 
     def _print(self) -> tuple[int, int, bool]:
-        stat = self.path.stat()
+        try:
+            stat = self.path.stat()
+        except OSError:
+            return 0, 0, False  # gone: opening it again says so
         return stat.st_mtime_ns, stat.st_size, self._has_log()
 
     @contextlib.contextmanager
@@ -151,11 +153,13 @@ class Connections:
             raise
         finally:
             link.writing = 0
-        if link.log_pages >= CHECKPOINT_PAGES:
+        if link.log_pages >= link.checkpoint_at:
             self._tidy(link)
 
     def _tidy(self, link: Link) -> None:
         # The write is acknowledged whatever comes of this; a disk that fails here fails the next write too.
+        # A reader may keep the log from beginning anew: not at each write, then, but after as many pages again.
+        link.checkpoint_at = link.log_pages + CHECKPOINT_PAGES
         with contextlib.suppress(apsw.Error):
             link.checkpoint(apsw.SQLITE_CHECKPOINT_PASSIVE)
             self.checkpoints += 1
@@ -238,3 +242,10 @@ class Connections:
                 _inherited.add((stat.st_dev, stat.st_ino))
         self._links.clear()
         self._local = threading.local()
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0  # a log goes when the last connection closes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -13,6 +12,7 @@ from muniment.base.ids import CID_PREFIX, EntryId
 from muniment.store.base import EntryRow, Verdict
 from muniment.store.connection import Connections
 from muniment.store.link import Link, Row
+from muniment.store.select import listed
 
 _COLUMNS = "seq, id, author, at, control, verdict, local, readable, epoch, prev, envelope"
 _SELECT = f"SELECT {_COLUMNS} FROM entries "
@@ -113,12 +113,16 @@ class EntryTables:
             raise StoreCorrupt(f"{self._connections.path}: there is no entry {seq}", "Run `muniment check`.")
         return self._entry(link, rows[0])
 
-    def epoch_of(self, seq: int) -> tuple[EntryId, int] | None:
+    def stamps(self, seqs: Sequence[int]) -> dict[int, tuple[EntryId, tuple[EntryId, int] | None]]:
         link = self._connections.link()
-        rows = link.run("SELECT epoch FROM entries WHERE seq = ?", (seq,))
-        if not rows:
-            raise StoreCorrupt(f"{self._connections.path}: there is no entry {seq}", "Run `muniment check`.")
-        return _sealed_by(link, rows[0][0])
+        among, values = listed(seqs)
+        rows = link.run(f"SELECT seq, id, epoch FROM entries WHERE seq {among}", values)
+        try:
+            return {
+                seq: (EntryId(CID_PREFIX + digest), _sealed_by(link, epoch)) for seq, digest, epoch in rows
+            }
+        except (TypeError, ValueError) as error:
+            raise self._damaged(rows[0][0]) from error
 
     def entries(
         self,
@@ -188,14 +192,10 @@ class EntryTables:
         found: dict[int, bytes] = {}
         for table in ("bodies", "late_bodies"):
             wanted = [key for key in keys if key not in found]
-            if len(wanted) > 16:
-                listed = "place IN (SELECT value FROM json_each(?))"
-                sql = f"SELECT place, sealed FROM {table} WHERE {listed} AND gone = 0"
-                found.update(link.run(sql, (json.dumps(wanted),)))
-            else:
-                sql = f"SELECT place, sealed FROM {table} WHERE place = ? AND gone = 0"
-                for key in wanted:
-                    found.update(link.run(sql, (key,)))
+            if wanted:
+                among, values = listed(wanted)
+                sql = f"SELECT place, sealed FROM {table} WHERE place {among} AND gone = 0"
+                found.update(link.run(sql, values))
         for key, body in found.items():
             if not isinstance(body, bytes):
                 raise self._damaged(key >> 8)

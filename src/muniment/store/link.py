@@ -29,6 +29,8 @@ from muniment.base.errors import (
 
 Row = tuple[Any, ...]
 
+# Pages in the log from which the end of a write copies them to the main file, if nobody is in the way.
+CHECKPOINT_PAGES = 4096  # 16 MiB
 _LOG_BYTES = 64 << 20  # what the log file may keep on the disk once it has been copied
 
 _NO_SPACE = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
@@ -95,12 +97,13 @@ class Link:
     """One thread's connection, with the numbers that this thread has seen for interned bytes."""
 
     def __init__(self, path: Path, access: str, busy_ms: int) -> None:
-        self.path, self.busy_ms = path, busy_ms
+        self.path, self.access, self.busy_ms = path, access, busy_ms
         self.pid = os.getpid()
         self.writing = 0  # depth of nested `write()`
         self.reading = 0
         self.failed = False
         self.log_pages = 0
+        self.checkpoint_at = CHECKPOINT_PAGES
         self.seen: tuple[int, int, bool] | None = (
             None  # what an immutable file looked like when it was opened
         )
@@ -145,6 +148,8 @@ class Link:
         return connection
 
     def _committed(self, _connection: apsw.Connection, _database: str, pages: int) -> int:
+        if pages < self.log_pages:  # it was copied, and begins anew
+            self.checkpoint_at = CHECKPOINT_PAGES
         self.log_pages = pages
         return apsw.SQLITE_OK
 
@@ -177,6 +182,17 @@ class Link:
         except apsw.Error as error:
             raise self._wrong(error) from error
         return self.connection.last_insert_rowid()
+
+    def column(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        """The only column of a statement's rows, without a tuple around each value.
+
+        Raises:
+            StorageError: As `translate` names it.
+        """
+        try:
+            return [value for (value,) in self.connection.execute(sql, values)]
+        except apsw.Error as error:
+            raise self._wrong(error) from error
 
     def run_many(self, sql: str, values: Iterable[Sequence[Any]]) -> None:
         """Execute one statement for each of `values`.

@@ -152,8 +152,8 @@ class MemoryStore:
         seq = self._seqs.get(entry)
         return None if seq is None else self.entry_at(seq)
 
-    def epoch_of(self, seq: int) -> tuple[EntryId, int] | None:
-        return self.entry_at(seq).epoch
+    def stamps(self, seqs: Sequence[int]) -> dict[int, tuple[EntryId, tuple[EntryId, int] | None]]:
+        return {seq: (row.id, row.epoch) for seq in seqs if (row := self._entries.get(seq)) is not None}
 
     def entry_at(self, seq: int) -> EntryRow:
         row = self._entries.get(seq)

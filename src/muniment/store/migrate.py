@@ -116,7 +116,8 @@ def create(path: Path, kind: Kind, fill: Callable[[Link], None]) -> None:
         _write_draft(draft, kind, fill)
         _sync(draft, os.O_RDWR)
         _put(draft, path)
-        _sync(path.parent, os.O_RDONLY)
+        if hasattr(os, "O_DIRECTORY"):  # where folders can be synced
+            _sync(path.parent, os.O_RDONLY)
     except OSError as error:
         raise _os_error(error, path) from error
     finally:

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from muniment.store.base import Filter, State
 from muniment.store.link import Link
 
-FEW = 16  # rows that are asked for one by one
+FEW = 16  # numbers that are bound one by one
 _RARE = 10_000  # holders of a facet up to which they are listed, not looked up while walking
+
+
+def listed(numbers: Sequence[int]) -> tuple[str, list[Any]]:
+    """`IN (…)` for some numbers and its values: few are bound one by one, many as one JSON list."""
+    if len(numbers) <= FEW:
+        return f"IN ({', '.join('?' * len(numbers))})", list(numbers)
+    return "IN (SELECT value FROM json_each(?))", [json.dumps(list(numbers))]
 
 
 def conditions(link: Link, wanted: Filter, *, walk: bool) -> tuple[str, list[Any]] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Any
@@ -22,7 +21,7 @@ from muniment.store.base import (
 )
 from muniment.store.connection import Connections
 from muniment.store.link import Link, Row
-from muniment.store.select import FEW, conditions
+from muniment.store.select import conditions, listed
 
 _COLUMNS = (
     "ord, place, author, record, key_group, content, write, state, type, tool, recalled,"
@@ -101,11 +100,8 @@ class VersionTables:
 
     def versions(self, ords: Sequence[int]) -> list[VersionRow]:
         link = self._connections.link()
-        if len(ords) > FEW:
-            listed = json.dumps(list(ords))
-            rows = link.run(_SELECT + "WHERE ord IN (SELECT value FROM json_each(?))", (listed,))
-        else:
-            rows = [row for ord in ords for row in link.run(_SELECT + "WHERE ord = ?", (ord,))]
+        among, values = listed(ords)
+        rows = link.run(_SELECT + f"WHERE ord {among}", values)
         known = {row[0]: self._version(link, row) for row in rows}
         return [known[ord] for ord in ords if ord in known]
 
@@ -229,7 +225,7 @@ class VersionTables:
         if found is None:
             return []
         where, values = found
-        return [ord for (ord,) in link.run(f"SELECT ord FROM versions WHERE {where} ORDER BY ord", values)]
+        return link.column(f"SELECT ord FROM versions WHERE {where} ORDER BY ord", values)
 
     def newest(self, wanted: Filter, limit: int, offset: int = 0) -> list[VersionRow]:
         link = self._connections.link()

@@ -217,6 +217,20 @@ def test_what_is_set_on_each_connection(tmp_path: Path) -> None:
     store.close()
 
 
+def test_a_copy_in_another_mode_becomes_wal_again(tmp_path: Path) -> None:
+    """A copy made by SQLite's `VACUUM INTO` has no log; it is given one when it is opened."""
+    world = make(tmp_path)
+    world.say()
+    before = everything(world.store, world.maker)
+    world.store._connections.link().run("VACUUM INTO ?", (str(tmp_path / "copy.db"),))
+    world.store.close()
+    copy = SqliteStore.open(tmp_path / "copy.db", bank=world.maker.bank)
+    assert copy._connections.link().run("PRAGMA journal_mode") == [("wal",)]
+    assert everything(copy, world.maker) == before
+    assert copy.figures().file_bytes > 50_000
+    copy.close()
+
+
 def test_the_log_is_copied_now_and_then(tmp_path: Path) -> None:
     """Long writing copies the log into the file by itself, so that it does not grow without end."""
     world = make(tmp_path)
@@ -225,6 +239,20 @@ def test_the_log_is_copied_now_and_then(tmp_path: Path) -> None:
     assert world.store.checkpoints >= 1
     assert (tmp_path / f"{BANK_FILE}-wal").stat().st_size < 24 << 20
     assert world.store.check() == []
+    world.store.close()
+
+
+def test_a_reader_that_lingers_costs_no_copy_at_each_write(tmp_path: Path) -> None:
+    """While a reader keeps the log from beginning anew, it is copied as seldom as ever."""
+    world = make(tmp_path)
+    reader = SqliteStore.open(tmp_path / BANK_FILE)
+    with reader.read():
+        reader.last_at()
+        for _ in range(14):
+            world.add(world.maker.entry(acts=250, body_bytes=8000))
+    assert world.store.checkpoints == 1
+    world.add(world.maker.entry())
+    reader.close()
     world.store.close()
 
 
