@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from muniment.bank import Bank
+from muniment.project import Projector
 from muniment.receiving import project
 from muniment.store.base import Problem, State, Verdict
 
@@ -69,7 +70,8 @@ def rebuild(bank: Bank, progress: Progress | None = None) -> None:
         for number, seq in enumerate([row.seq for row in bank.store.entries()], 1):
             row = bank.store.entry_at(seq)
             bank.store.rule(seq, Verdict[bank.rulings.rule(row).verdict.name], readable=True)
-            project(bank, bank.store.entry_at(seq))
+            project(bank, bank.store.entry_at(seq), settle=False)
             if progress:
                 progress(number, total)
+        Projector(bank.store, bank.rulings.authority).settle_all()
     bank.tidy(force=True)  # the index sees another generation and starts anew

@@ -64,11 +64,15 @@ class EpochKeys:
         self._bank, self._keyring, self._reader = bank, keyring, reader
         self._open: dict[EpochId, bytes] = {}
         self._tried: set[tuple[EpochId, bytes]] = set()
+        self._early: set[tuple[EpochId, bytes]] = set()  # keys that came before the entry they belong to
 
     def get(self, authority: Authority, epoch: EpochId) -> bytes | None:
         """The 32-byte key of `epoch`, or None where none of the reader's boxes leads to it."""
         if (key := self._open.get(epoch)) is not None:
             return key
+        for early in list(self._early):
+            self._early.discard(early)
+            self._admit(authority, *early)
         boxes = authority.boxes_for(self._reader, epoch)
         for boxed in sorted(boxes, key=lambda pair: pair[0] != epoch):  # its own box first
             if self._try(authority, *boxed) and epoch in self._open:
@@ -92,7 +96,10 @@ class EpochKeys:
         while stack:
             epoch, key = stack.pop()
             act = authority.epoch_act(epoch)  # also of one that is void by now: its bodies stay readable
-            if act is None or epoch in self._open:
+            if act is None:
+                self._early.add((epoch, key))
+                continue
+            if epoch in self._open:
                 continue
             if not hmac.compare_digest(commitment(self._bank, act.salt, key), act.commitment):
                 continue

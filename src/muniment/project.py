@@ -125,10 +125,11 @@ class Projector:
             at=at,
         )
 
-    def entry(self, row: EntryRow, acts: Sequence[Act]) -> None:
+    def entry(self, row: EntryRow, acts: Sequence[Act], *, settle: bool = True) -> None:
         """Project a readable data entry, whenever it arrived; its versions are void unless it counts.
 
-        What is there already stays, so an act that could not be read before can be added later.
+        What is there already stays, so an act that could not be read before can be added later. Without
+        `settle`, `settle_all` has to follow.
         """
         rows, facets, namings, values = [], [], [], []
         touched: set[VersionId] = set()
@@ -157,7 +158,8 @@ class Projector:
         self._store.add_versions(rows, facets)
         self._store.add_namings(namings)
         self._store.add_values(values)
-        self.settle(touched | self._concerned(namings))
+        if settle:
+            self.settle(touched | self._concerned(namings))
 
     def _concerned(self, namings: Iterable[NamingRow]) -> set[VersionId]:
         """The versions whose state the naming rows may change."""
@@ -180,6 +182,15 @@ class Projector:
         for version in versions:
             row = self._store.version_at(version)
             if row is not None and row.ord not in done:
+                group = self.group_of(row)
+                done.update(member.ord for member in group)
+                self._resolve(group)
+
+    def settle_all(self) -> None:
+        """Resolve every group once."""
+        done: set[int] = set()
+        for row in self._store.versions_after(0, self._store.watermark().last_ord):
+            if row.ord not in done:
                 group = self.group_of(row)
                 done.update(member.ord for member in group)
                 self._resolve(group)

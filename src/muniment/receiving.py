@@ -114,20 +114,21 @@ def reconcile(bank: Bank, cause: EntryRow, before: Authority, *, opened: bool = 
         if row.verdict is not Verdict.COUNTS and not row.control and row.seq != cause.seq:
             rows.update((twin.seq, twin) for twin in store.twins(row.author, row.at))
     changed = {seq for seq, row in rows.items() if _rule(bank, row)} | {cause.seq}
-    gained = opened and any(isinstance(act, control.Epoch | control.Share) for act in _control_of(cause))
-    if gained:
+    if opened and any(_brings_key(store.entry_at(seq)) for seq in changed):
         projector = Projector(store, authority)
         changed.update(row.seq for row in store.entries(control=False) if not projector.has(row))
     changed |= _erase(bank, before, cause)
     for seq in sorted(changed):
         project(bank, store.entry_at(seq))
     if own_keys(authority) != own_keys(before):
-        everything = list(store.versions_after(0, store.watermark().last_ord))
-        Projector(store, authority).settle(store.version_id(row) for row in everything)
+        Projector(store, authority).settle_all()
 
 
-def _control_of(row: EntryRow) -> tuple[control.Control, ...]:
-    return entries.reload(row.envelope).header.ctl if row.control else ()
+def _brings_key(row: EntryRow) -> bool:
+    if not row.control:
+        return False
+    acts = entries.reload(row.envelope).header.ctl
+    return any(isinstance(act, control.Epoch | control.Share) for act in acts)
 
 
 def _rule(bank: Bank, row: EntryRow) -> bool:
@@ -164,7 +165,7 @@ def _erase(bank: Bank, before: Authority, cause: EntryRow) -> set[int]:
     return concerned
 
 
-def project(bank: Bank, row: EntryRow) -> None:
+def project(bank: Bank, row: EntryRow, *, settle: bool = True) -> None:
     """Bring the derived tables in line with what a stored entry now is worth; what is there already stays.
 
     A void entry is projected too: superseding leads through it.
@@ -172,18 +173,17 @@ def project(bank: Bank, row: EntryRow) -> None:
     if row.control:
         return
     projector = Projector(bank.store, bank.rulings.authority)
-    acts = read_acts(bank, row)
-    if isinstance(acts, NoKey):
-        if projector.has(row):
-            projector.withdraw(row)
-        return
-    if row.readable is not (acts is not None):
-        row = replace(row, readable=acts is not None)
-        bank.store.rule(row.seq, row.verdict, row.readable)
-    if acts is None:
+    acts, known = read_acts(bank, row), projector.has(row)
+    shut = isinstance(acts, NoKey) and not (known and acts.missing_body)
+    # What was destroyed by an erase that is void by now has no effect, here as where it never came.
+    readable = row.readable if shut else isinstance(acts, list)
+    if readable is not row.readable:
+        row = replace(row, readable=readable)
+        bank.store.rule(row.seq, row.verdict, readable)
+    if isinstance(acts, list):
+        projector.entry(row, acts, settle=settle)
+    if known and settle:
         projector.withdraw(row)
-    else:
-        projector.entry(row, acts)
 
 
 def read_acts(bank: Bank, row: EntryRow) -> list[Act] | NoKey | None:
@@ -199,6 +199,6 @@ def read_acts(bank: Bank, row: EntryRow) -> list[Act] | NoKey | None:
             outcome = opener.acts(entry, bodies, erased)
         except RefusedBody:
             return None
-        if not isinstance(outcome, NoKey):
+        if not isinstance(outcome, NoKey) or outcome.missing_body:
             break
     return outcome

@@ -77,14 +77,7 @@ def resolve(
         For each version its outcome, and the clock at which it stopped being live (None: it is live).
     """
     gone = frozenset(erased)
-    by_id = {version.id: version for version in group if version.id not in gone}
-    ended: dict[VersionId, int] = {}
-    for version in by_id.values():
-        if not version.counts:
-            continue
-        for reached in _reach(version, by_id):
-            if reached.trust <= version.trust:
-                ended[reached.id] = min(ended.get(reached.id, version.at), version.at)
+    ended = _ends([version for version in group if version.id not in gone])
     result: dict[VersionId, tuple[Outcome, int | None]] = {}
     for version in group:
         outcome, end = Outcome.LIVE, ended.get(version.id)
@@ -100,20 +93,28 @@ def resolve(
     return result
 
 
-def _reach(version: Version, by_id: Mapping[VersionId, Version]) -> list[Version]:
-    """All versions of the group that `version` names, directly or through others."""
-    seen: set[VersionId] = set()
-    reached: list[Version] = []
-    stack = list(version.over)
-    while stack:
-        name = stack.pop()
-        other = by_id.get(name)
-        if other is None or name in seen or name == version.id:
-            continue
-        seen.add(name)
-        reached.append(other)
-        stack.extend(other.over)
-    return reached
+def _ends(group: Sequence[Version]) -> dict[VersionId, int]:
+    """The earliest clock at which a counting version of no lower trust reaches each version through `over`.
+
+    From the earliest on, so that what one has reached need not be walked again by a later one.
+    """
+    by_id = {version.id: version for version in group}
+    sources = sorted((version for version in group if version.counts), key=lambda version: version.at)
+    ended: dict[VersionId, int] = {}
+    for trust in {version.trust for version in group}:
+        seen: set[VersionId] = set()
+        for source in sources:
+            stack = list(source.over) if source.trust >= trust else []
+            while stack:
+                name = stack.pop()
+                other = by_id.get(name)
+                if other is None or name in seen or name == source.id:
+                    continue
+                seen.add(name)
+                if other.trust == trust:
+                    ended[name] = source.at
+                stack.extend(other.over)
+    return ended
 
 
 def newest(versions: Sequence[Version]) -> Version:
