@@ -12,7 +12,14 @@ from typing import Any
 from muniment.agent import Agent
 from muniment.bank import Bank, Host
 from muniment.base.clock import Clock
-from muniment.base.errors import Ambiguous, InvalidInput, LimitExceeded, StorageError, UnknownAgent, UnknownBank
+from muniment.base.errors import (
+    Ambiguous,
+    InvalidInput,
+    LimitExceeded,
+    StorageError,
+    UnknownAgent,
+    UnknownBank,
+)
 from muniment.base.ids import BankId, cid_text
 from muniment.base.limits import LIMITS
 from muniment.config import load
@@ -57,7 +64,7 @@ class Peer:
         self._busy_ms = settings.busy_ms if busy_ms is None else busy_ms
         entropy = entropy or SystemEntropy()
         keyring = Keyring.open(self.folder, passphrase, entropy)
-        journal = Journal(self.folder.sub("journal"))
+        journal = Journal(self.folder)
         self.host = Host(keyring, journal, clock or SystemClock(), entropy, settings)
         self._store: PeerStore | None = None
         self._banks: dict[str, Bank] = {}
