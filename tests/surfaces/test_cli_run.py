@@ -267,10 +267,11 @@ def test_completion_is_printed_and_works(cli: Cli) -> None:
         assert "_MUNIMENT_COMPLETE" in cli("completion", shell).out
     for typed, expected in {
         "muniment rec": "recall", "muniment agent n": "new", "muniment recall --li": "--limit",
-        "muniment recall --mode r": "recent", "muniment ag": "agent",
+        "muniment recall --mode r": "recent", "muniment ag": "agent", "muniment import ./no": "file,./no",
     }.items():  # fmt: skip
         words = typed.split()
         done = program(_MUNIMENT_COMPLETE="bash_complete", COMP_WORDS=typed, COMP_CWORD=str(len(words) - 1))
+        assert done.returncode == 0
         assert expected in done.stdout.decode(), (typed, done)
 
 

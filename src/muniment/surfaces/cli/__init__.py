@@ -54,8 +54,11 @@ def _run(words: list[str], output: Output) -> int:
         raise InvalidInput(*usage_words(error)) from error
     except click.Abort:
         raise KeyboardInterrupt from None
-    except SystemExit:  # how click says that its own help had no reader
-        raise OutputClosed from None
+    except SystemExit as error:
+        # How click ends after completing words for a shell, and where its own help had no reader.
+        if error.code:
+            raise OutputClosed from None
+        return 0
     return code if isinstance(code, int) else 0
 
 

@@ -33,11 +33,13 @@ def _keep(context: click.Context, param: click.Parameter, value: Any) -> None:
 
 def global_options(*, without: Sequence[str] = ()) -> list[click.Parameter]:
     """The options that every command takes; what is said last holds."""
+    home = "The data folder (else MUNIMENT_HOME, else the usual place)."
+    agent = "The agent that acts (else MUNIMENT_AGENT, else the only one)."
     found: list[click.Parameter] = [
-        click.Option(["--home"], metavar="DIR", help="The data folder (else MUNIMENT_HOME, else the usual place)."),
-        click.Option(["--agent"], metavar="NAME", help="The agent that acts (else MUNIMENT_AGENT, else the only one)."),
+        click.Option(["--home"], metavar="DIR", help=home, shell_complete=_paths),
+        click.Option(["--agent"], metavar="NAME", help=agent),
         click.Option(["--json"], is_flag=True, help="Print JSON, for programs."),
-    ]  # fmt: skip
+    ]
     for option in found:
         option.callback, option.expose_value = _keep, False
     return [option for option in found if option.name not in without]
@@ -52,6 +54,7 @@ def _option(param: Param) -> click.Parameter:
             required=False,  # the table says what is needed, so that every surface asks in the same words
             nargs=-1 if param.rest else 1,
             type=click.UNPROCESSED,
+            shell_complete=_completer(param),
             metavar=shown
             if param.required and not param.stdin
             else f"[{shown}]" + ("..." if param.rest else ""),
@@ -79,7 +82,16 @@ def _sentence(param: Param) -> str:
     return text
 
 
+def _paths(_context: click.Context, _param: click.Parameter, start: str) -> list[Any]:
+    """Leave it to the shell, which knows its files."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(start, type="file")]
+
+
 def _completer(param: Param) -> Any:
+    if param.type == "path":
+        return _paths
     if not param.choices:
         return None
 
