@@ -142,7 +142,9 @@ def tune(conversations: list[Conversation], folder: Path) -> dict[str, object]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--tune", action="store_true")
     parser.add_argument("--json", action="store_true")
@@ -165,7 +167,9 @@ def main() -> None:
         return
     print(f"{'LoCoMo, turns':16s} recall@10   " + " ".join(f"{c.name:>8s}" for c in conversations))
     for name, row in table.items():
-        print(f"{name:16s} {row['recall@10']:9.4f}   " + " ".join(f"{v:8.4f}" for v in row["by_conversation"]))
+        print(
+            f"{name:16s} {row['recall@10']:9.4f}   " + " ".join(f"{v:8.4f}" for v in row["by_conversation"])
+        )
     print("by category:", table["+ session"]["by_category"])
     print(f"gain over plain: {gain:+.4f}")
     if tuned:

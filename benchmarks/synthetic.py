@@ -42,7 +42,9 @@ class Synthetic:
         while done < count:
             size = min(10_000, count - done)
             lengths = self._rng.integers(30, 121, size)
-            ids = np.minimum(np.searchsorted(self._cumulated, self._rng.random(int(lengths.sum()))), WORDS - 1)
+            ids = np.minimum(
+                np.searchsorted(self._cumulated, self._rng.random(int(lengths.sum()))), WORDS - 1
+            )
             ends = np.cumsum(lengths)
             for start, end in zip(ends - lengths, ends, strict=True):
                 if len(self._first) < 10_000:
@@ -56,7 +58,9 @@ class Synthetic:
         rng = np.random.default_rng(11)
         found = []
         for _ in range(count):
-            rare = [int(w) for w in dict.fromkeys(self._first[int(rng.integers(len(self._first)))]) if w > RARE]
+            rare = [
+                int(w) for w in dict.fromkeys(self._first[int(rng.integers(len(self._first)))]) if w > RARE
+            ]
             rng.shuffle(rare)
             size = int(rng.integers(3, 7))
             common = rng.choice(COMMON, 1 if size < 5 else 2, replace=False)
@@ -67,4 +71,6 @@ class Synthetic:
     def common_queries(self, count: int) -> list[list[str]]:
         """Two or three of the commonest words and nothing else."""
         rng = np.random.default_rng(12)
-        return [[str(self.words[w]) for w in rng.choice(COMMON, 2 + i % 2, replace=False)] for i in range(count)]
+        return [
+            [str(self.words[w]) for w in rng.choice(COMMON, 2 + i % 2, replace=False)] for i in range(count)
+        ]

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.unit.recall.reference import rank
 
 from muniment.recall import files, follow
 from muniment.recall.analyzer import Analyzer
 from muniment.recall.corpus import ListCorpus
 from muniment.recall.lexical import ContextWeights, WordIndex
-from tests.unit.recall.reference import rank
 
 WORDS = ["run", "running", "runs", "fox", "foxes", "café", "cafe", "the", "of", "fooBar", "foo", "gpt4", "東京都", "京",
          "🙂", "zebra", "mno", "pqr", "stu", "vwx"]  # fmt: skip
@@ -44,7 +44,8 @@ def agree(index: WordIndex, corpus: ListCorpus, analyzer: Analyzer, query: str, 
         got = index.search(query, limit, allow, past=past).hits
         assert len(got) == min(limit, len(wanted)), (query, got, wanted)
         close = all(
-            abs(hit.score - score) <= 1e-6 * max(1, abs(score)) for hit, (_, score) in zip(got, wanted, strict=False)
+            abs(hit.score - score) <= 1e-6 * max(1, abs(score))
+            for hit, (_, score) in zip(got, wanted, strict=False)
         )
         assert close, (query, [(h.ord, h.score) for h in got], wanted)
         by_ord = dict(wanted)
@@ -76,7 +77,9 @@ def apply(corpus: ListCorpus, step: tuple[object, ...]) -> None:
         corpus.void(1 + int(step[1]) % size)  # type: ignore[call-overload]
 
 
-def run(steps: list[tuple[object, ...]], queries: list[str], context: ContextWeights | None, kind: str) -> None:
+def run(
+    steps: list[tuple[object, ...]], queries: list[str], context: ContextWeights | None, kind: str
+) -> None:
     """Follows a history with two instances on one folder and compares each with the reference."""
     corpus, analyzer = ListCorpus(), Analyzer(kind=kind)  # type: ignore[arg-type]
     with tempfile.TemporaryDirectory() as folder:
@@ -128,7 +131,7 @@ def test_plain_histories_rank_as_the_reference(steps: list[tuple[object, ...]], 
         run(steps, queries, None, "plain")
 
 
-class small_sizes:  # noqa: N801 - reads as a statement
+class small_sizes:
     """Segments of a few rows, so that short histories reach every path."""
 
     def __init__(self, tail: int, backlog: int, block: int, fan_out: int) -> None:

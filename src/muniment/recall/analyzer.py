@@ -45,10 +45,17 @@ _PICTURES = (
 _FLAG = "[\U0001f1e6-\U0001f1ff]{2}"
 
 
+# Marks inside words that are not alphabetic: diacritics, and the nuktas and viramas of Indic scripts.
+_MARKS = (
+    "\u0300-\u036f\u093c\u094d\u09bc\u09cd\u0a3c\u0a4d\u0abc\u0acd\u0b3c\u0b4d\u0bcd"
+    "\u0c3c\u0c4d\u0cbc\u0ccd\u0d4d\u0dca"
+)
+
+
 def _word_pattern() -> str:
     """Runs of letters, digits and marks that are not of a dense script."""
     letters = f"(?![{_DENSE}])(?:[^\\W_]|[{character_class()}])"
-    return f"{letters}(?:{letters}|[\u0300-\u036f])*"
+    return f"{letters}(?:{letters}|[{_MARKS}])*"
 
 
 _STANDARD = re.compile(f"{_word_pattern()}|[{_DENSE}]+|{_FLAG}|[{_PICTURES}]")

@@ -115,9 +115,9 @@ class WordIndex:
         exact: float = 0.2,
         context: ContextWeights | None = None,
     ) -> None:
-        if not (k1 >= 0 and 0 <= b <= 1 and exact >= 0):
+        if not (k1 > 0 and 0 <= b <= 1 and exact >= 0):
             raise InvalidInput(
-                f"k1={k1}, b={b}, exact={exact} out of range", "Use k1 >= 0, 0 <= b <= 1, exact >= 0."
+                f"k1={k1}, b={b}, exact={exact} out of range", "Use k1 > 0, 0 <= b <= 1, exact >= 0."
             )
         if context is not None and not (
             0 <= context.neighbours <= 1 and context.window >= 0 <= context.session
@@ -157,6 +157,8 @@ class WordIndex:
         """
         with self._lock:
             asked, scorer = self._prepare(query, past=past, context=context)
+            if limit <= 0:
+                return Ranking([term.query.text for term in scorer.terms], [])
             allowed = self._allowed(allow, past)
             found = Search(asked, scorer, allowed, min(limit, len(allowed)), self._space, past=past).run()
             return Ranking([term.query.text for term in scorer.terms], self._hits(asked, scorer, found))
