@@ -18,7 +18,6 @@ from muniment.reading import Names, Reader
 from muniment.recalling import Recaller
 from muniment.remembering import Draft, remember
 from muniment.store.base import Problem
-from muniment.transfer import export_to, import_from
 from muniment.verify import VerifyReport, stats, verify
 from muniment.views import Hits, ImportReport, Record, Remembered, Stats, Why
 from muniment.writing import Writer
@@ -273,6 +272,8 @@ class Agent:
             ImportFailed: A line can't be taken and `on_error` is `fail`; what came before it was kept.
             InvalidInput: The format is unknown, or not to be told from the file.
         """
+        from muniment.transfer import import_from  # brings every format, which only files need
+
         return import_from(self._bank, self._key, Path(path), format, on_error, progress)
 
     def export_to(
@@ -283,6 +284,8 @@ class Agent:
         Raises:
             NotPermitted | StorageError: As their names say.
         """
+        from muniment.transfer import export_to
+
         return export_to(self._bank, self._reader, target, progress)
 
     # Care

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from muniment.base.errors import InvalidInput
+from muniment.platform.files import explain
 
 if TYPE_CHECKING:
     from muniment.recall.scoring import ContextWeights
@@ -57,6 +58,8 @@ def load(folder: Path) -> Settings:
         data = path.read_bytes()
     except FileNotFoundError:
         return Settings()
+    except OSError as error:
+        raise explain(error, path) from error
     if len(data) > _MAX_BYTES:
         raise InvalidInput(f"{path} has {len(data)} bytes", "A config file has a few lines.")
     import yaml

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from muniment.agent import Agent
 from muniment.bank import Bank, Host
@@ -23,7 +23,6 @@ from muniment.base.errors import (
 from muniment.base.ids import BankId, cid_text
 from muniment.base.limits import LIMITS
 from muniment.config import load
-from muniment.doctor import Finding, examine
 from muniment.founding import agent_founders, found
 from muniment.identity.did import parse_did, to_did
 from muniment.keyring.custody import Keyring
@@ -35,6 +34,9 @@ from muniment.store.base import BankStore, State
 from muniment.store.peer import AgentRow, PeerStore
 from muniment.store.sqlite import SqliteStore
 from muniment.views import AgentInfo
+
+if TYPE_CHECKING:
+    from muniment.doctor import Finding
 
 AGENT_VARIABLE = "MUNIMENT_AGENT"
 OWNER = "owner"
@@ -252,6 +254,8 @@ class Peer:
 
     def doctor(self) -> list[Finding]:
         """What is well and what is not on this machine and in this folder."""
+        from muniment.doctor import examine
+
         return examine(self)
 
     # Inside

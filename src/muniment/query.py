@@ -10,7 +10,7 @@ from typing import Any
 from muniment.base.clock import at_of
 from muniment.base.errors import InvalidInput
 from muniment.identity.did import parse_did
-from muniment.ledger.acts import TYPES, words
+from muniment.ledger.acts import MAX_TIME, TYPES, words
 from muniment.ledger.admission import check_metadata
 from muniment.project import metadata_facet
 from muniment.store.base import Filter, State, facet
@@ -20,6 +20,7 @@ KINDS = ("self_noted", "granted", "recalled")
 STATES = ("live", "superseded", "forgotten")
 
 Time = int | datetime | str
+_MOST_DIGITS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +71,27 @@ def to_ms(value: Time, what: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int | str | datetime):
         raise InvalidInput(f"{what} is not a time: {value!r}", "Use ISO 8601, such as 2026-05-01T12:00:00Z.")
     if isinstance(value, int):
-        return value
+        return _bounded(value, what)
     if isinstance(value, str):
         if value.isascii() and value.isdigit():
-            return int(value)
+            return _bounded(int(value) if len(value) < _MOST_DIGITS else MAX_TIME, what)
         moment = _parse(value, what)
     else:
         moment = value
     if not moment.tzinfo:
         moment = moment.replace(tzinfo=UTC)
-    return int(moment.timestamp() * 1000)
+    try:
+        return _bounded(int(moment.timestamp() * 1000), what)
+    except OverflowError:
+        return _bounded(MAX_TIME, what)
+
+
+def _bounded(ms: int, what: str) -> int:
+    if not 0 <= ms < MAX_TIME:
+        raise InvalidInput(
+            f"{what} is out of range", "Times go from 1970 on, in Unix milliseconds or ISO 8601."
+        )
+    return ms
 
 
 def _parse(text: str, what: str) -> datetime:

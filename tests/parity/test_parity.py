@@ -68,6 +68,7 @@ SAME: list[tuple[str, list[str], Call, Callable[[Any], Any]]] = [
     ("agent list", ["agent", "list"], lambda p, _: p.agents(), listed("agents")),
     ("agent show", ["agent", "show", "ava"], lambda p, _: p.agent_info("ava"), plain),
     ("agent show", ["agent", "show"], lambda p, _: p.agent_info("ava"), plain),
+    ("key mine", ["key", "mine"], lambda _, a: a.claim(), lambda entry: {"agent": "ava", "entry": entry}),
     ("init", ["init", "--name", "laptop"], lambda p, _: p.init(name="laptop"), dict),
     ("check", ["check"], lambda _, a: a.check(),
      lambda found: {"agent": "ava", "ok": True, "rebuilt": False, "problems": found}),
@@ -103,12 +104,13 @@ WRONG: list[tuple[str, list[str], Call]] = [
     ("agent new", ["agent", "new", "n" * 65], lambda p, _: p.new_agent("n" * 65)),
     ("agent list", ["agent", "list", "--home", "foreign"], lambda *_: muniment.open("foreign").agents()),
     ("agent show", ["agent", "show", "eve"], lambda p, _: p.agent_info("eve")),
+    ("key mine", ["key", "mine", "--agent", "eve"], lambda p, _: p.choose_agent("eve").claim()),
     ("init", ["init", "--agent", "ava"], lambda p, _: p.init(agent="ava")),
     ("check", ["check", "--agent", "eve"], lambda p, _: p.choose_agent("eve").check()),
     ("verify", ["verify", "--agent", "eve"], lambda p, _: p.choose_agent("eve").verify()),
 ]  # fmt: skip
 
-VOLATILE = {"id", "version", "created_at_ms", "written_at_ms", "did", "bank", "file_bytes"}
+VOLATILE = {"id", "entry", "version", "created_at_ms", "written_at_ms", "did", "bank", "file_bytes"}
 
 
 @pytest.fixture

@@ -44,6 +44,17 @@ class Chosen:
         return self.values
 
 
+class Claimed:
+    """What `key mine` did: the entry that joins all that the agent's key signed."""
+
+    def __init__(self, agent: str, entry: str) -> None:
+        self.agent, self.entry = agent, entry
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as `--json` prints it."""
+        return {"agent": self.agent, "entry": self.entry}
+
+
 class Checkup:
     """What `check` found; well when it found nothing."""
 

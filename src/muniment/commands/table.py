@@ -116,7 +116,10 @@ class Command:
 
 
 # Group -> what it is about.
-GROUPS: Mapping[str, str] = {"agent": "The agents of this installation."}
+GROUPS: Mapping[str, str] = {
+    "agent": "The agents of this installation.",
+    "key": "The keys that sign.",
+}
 
 # Full name -> family and summary: enough for every list, without importing a family.
 _INDEX: Mapping[str, tuple[str, str]] = {
@@ -133,6 +136,7 @@ _INDEX: Mapping[str, tuple[str, str]] = {
     "agent new": ("agents", "Make an agent: a key and a memory of its own."),
     "agent list": ("agents", "List the agents of this installation."),
     "agent show": ("agents", "Show an agent's keys and its memory."),
+    "key mine": ("agents", "Say that all entries by an agent's key are its own."),
     "init": ("host", "Choose how this installation is set up."),
     "check": ("host", "Look for damage in files, and mend what can be made again."),
     "verify": ("host", "Prove every signature and every right to write."),

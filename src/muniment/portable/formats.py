@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ def read(
     format: str = AUTO,  # noqa: A002 - the word of the command line
     progress: Progress | None = None,
     sample: str | None = None,
-) -> Iterator[Item]:
+) -> Generator[Item, None, None]:
     """What a file or folder holds, piece by piece, each checked against the limits of a bank.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from muniment.commands.results import Checkup, Chosen, Exported, Findings, Listed
+from muniment.commands.results import Checkup, Chosen, Claimed, Exported, Findings, Listed
 from muniment.surfaces.cli.words import count, number, one_line, shown, size, utc
 from muniment.views import AgentInfo, Hit, Hits, ImportReport, Record, Remembered, Stats, Why
 
@@ -238,6 +238,11 @@ def _chosen(result: Chosen) -> str:
     return _fields(chosen_rows(result))
 
 
+def claimed_line(result: Claimed) -> str:
+    """What `key mine` did."""
+    return f"{one_line(result.agent)}: all entries by its key are its own, joined by {result.entry}"
+
+
 def _checkup(result: Checkup) -> str:
     if result.ok:
         made = "; all that is derived was made again" if result.rebuilt else ""
@@ -277,6 +282,7 @@ WRITE: Mapping[str, Callable[[Any], str]] = {
     "agent new": _agent,
     "agent list": _agents,
     "agent show": _agent,
+    "key mine": claimed_line,
     "init": _chosen,
     "check": _checkup,
     "verify": _verified,

@@ -356,6 +356,7 @@ DRAW: Mapping[str, Callable[[Any], RenderableType]] = {
     "agent new": _agent,
     "agent list": _agents,
     "agent show": _agent,
+    "key mine": lambda result: Text(plain.claimed_line(result)),
     "init": _chosen,
     "check": _checkup,
     "verify": _verified,
