@@ -6,6 +6,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from muniment.base.errors import RefusedBody
+from muniment.base.ids import EntryId
 from muniment.epoch_keys import EpochKeys
 from muniment.ledger import entry as entries
 from muniment.ledger.acts import REMEMBER, Act, Remember, UnknownAct, from_bytes
@@ -13,6 +14,8 @@ from muniment.ledger.authority import Authority
 from muniment.ledger.control import EpochId
 from muniment.ledger.entry import Entry
 from muniment.store.base import BankStore, VersionRow
+
+Stamps = dict[int, tuple[EntryId, tuple[EntryId, int] | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +26,15 @@ class NoKey:
 
 
 class Opener:
-    """Opens bodies of one bank with the epoch keys of one reader."""
+    """Opens bodies of one bank with the epoch keys of one reader.
+
+    Attributes:
+        stamps: The ids and epochs of the entries whose versions were opened last.
+    """
 
     def __init__(self, store: BankStore, authority: Authority, epoch_keys: EpochKeys) -> None:
         self._store, self._authority, self._keys = store, authority, epoch_keys
-        self._last: tuple[int, EpochId | None, bytes | None] = (0, None, None)
+        self.stamps: Stamps = {}
 
     def acts(
         self, entry: Entry, bodies: Sequence[bytes | None], erased: Container[int] = ()
@@ -56,7 +63,10 @@ class Opener:
 
     def remembered(self, rows: Sequence[VersionRow]) -> list[Remember | None]:
         """The words of versions; None where a body is gone or stays shut."""
+        if not rows:
+            return []
         bodies = self._store.bodies([(row.seq, row.act) for row in rows])
+        self.stamps = self._store.stamps(list({row.seq for row in rows}))
         return [self._one(row, sealed) for row, sealed in zip(rows, bodies, strict=True)]
 
     def _one(self, row: VersionRow, sealed: bytes | None) -> Remember | None:
@@ -73,9 +83,11 @@ class Opener:
         return act if isinstance(act, Remember) else None
 
     def _sealing(self, seq: int) -> tuple[EpochId | None, bytes | None]:
-        """The epoch of an entry and its key; the last entry is remembered, since versions come in runs."""
-        if self._last[0] != seq:
-            place = self._store.entry_at(seq).epoch
-            epoch = None if place is None else EpochId(*place)
-            self._last = (seq, epoch, None if epoch is None else self._keys.get(self._authority, epoch))
-        return self._last[1], self._last[2]
+        """The epoch of an entry among `stamps`, and its key."""
+        if seq not in self.stamps:
+            self._store.entry_at(seq)  # not there: this says so
+        place = self.stamps[seq][1]
+        if place is None:
+            return None, None
+        epoch = EpochId(*place)
+        return epoch, self._keys.get(self._authority, epoch)

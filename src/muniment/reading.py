@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from muniment.bank import Bank
 from muniment.base.clock import at_of, ms_of
 from muniment.base.errors import Ambiguous, InvalidInput, LimitExceeded, MunimentError, UnknownRecord
-from muniment.base.ids import cid_text, parse_record, parse_version, record_text
+from muniment.base.ids import VersionId, cid_text, parse_record, parse_version, record_text
 from muniment.base.limits import LIMITS
 from muniment.identity.did import to_did
 from muniment.ledger import records
 from muniment.ledger.acts import Remember
 from muniment.ledger.authority import Authority
-from muniment.opening import Opener
+from muniment.opening import Opener, Stamps
 from muniment.project import Projector, own_keys
 from muniment.query import Asker, Where, compile_filter, kind_of, source_of
 from muniment.store.base import Filter, State, VersionRow
@@ -27,6 +27,8 @@ class Reader:
 
     def __init__(self, bank: Bank, key: bytes, names: Names, asker: Asker | None = None) -> None:
         self._bank, self._key, self._names, self._asker = bank, key, names, asker
+        self._named: dict[bytes, str | None] = {}  # during one call
+        self._stamps: Stamps = {}  # of the versions opened last
 
     @property
     def bank_text(self) -> str:
@@ -41,6 +43,7 @@ class Reader:
         Raises:
             NotPermitted: It may not, or not any more.
         """
+        self._named, self._stamps = {}, {}
         authority = self._bank.authority
         authority.check_read(self._key, self._bank.host.clock.now_ms())
         return authority
@@ -128,10 +131,14 @@ class Reader:
 
     def views(self, rows: Sequence[VersionRow], authority: Authority) -> list[Record]:
         """Open versions; those that stay shut to this caller are left out."""
-        acts = self.opener().remembered(rows)
-        return [
-            self.view(row, act, authority) for row, act in zip(rows, acts, strict=True) if act is not None
-        ]
+        return [self.view(row, act, authority) for row, act in self.open(rows)]
+
+    def open(self, rows: Sequence[VersionRow]) -> list[tuple[VersionRow, Remember]]:
+        """Versions and their words, without those that stay shut to this caller."""
+        opener = self.opener()
+        acts = opener.remembered(rows)
+        self._stamps = opener.stamps
+        return [(row, act) for row, act in zip(rows, acts, strict=True) if act is not None]
 
     def view(self, row: VersionRow, act: Remember, authority: Authority) -> Record:
         """One open version as callers see it."""
@@ -142,7 +149,7 @@ class Reader:
         return Record(
             id=record_text(row.record),
             bank=cid_text(self._bank.id),
-            version=str(self._bank.store.version_id(row)),
+            version=str(self._version_id(row)),
             key=act.key,
             title=act.title,
             text=act.text,
@@ -152,7 +159,7 @@ class Reader:
             kind=kind_of(row.author, recalled=row.recalled, asker=asker),
             source=source_of(row.author, tool=row.tool, asker=asker),
             author=did,
-            author_name=self._names(row.author),
+            author_name=self._name(row.author),
             authors=tuple(sorted({did, *(to_did(o.author) for o in others if o.content == row.content)})),
             session=act.session,
             created_at_ms=act.created,
@@ -167,6 +174,16 @@ class Reader:
             tool=row.tool,
             recalled=row.recalled,
         )
+
+    def _version_id(self, row: VersionRow) -> VersionId:
+        stamp = self._stamps.get(row.seq)
+        return self._bank.store.version_id(row) if stamp is None else VersionId(stamp[0], row.act)
+
+    def _name(self, key: bytes) -> str | None:
+        named = self._named
+        if key not in named:
+            named[key] = self._names(key)
+        return named[key]
 
     def opener(self) -> Opener:
         """Opens bodies with the caller's own key."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from muniment.recall.lexical import Scored
+    from muniment.recall.snippet import Snippets
 
 MODES = ("text", "recent")
 SNIPPET_CHARS = 200
@@ -90,8 +91,16 @@ class Recaller:
                 break
             asked *= 4
         by_ord = {scored.ord: (rank, scored) for rank, scored in enumerate(ranking.hits, 1)}
-        hits = [self._hit(row, act, *by_ord[row.ord], query, authority) for row, act in opened]
+        cutter = self._cutter(query, ranking.hits[:1])
+        hits = [self._hit(row, act, *by_ord[row.ord], cutter, authority) for row, act in opened]
         return Hits(hits, "text")
+
+    def _cutter(self, query: str, scored: Sequence[Scored]) -> Snippets:
+        """Cuts the snippets of one answer; rare words weigh more."""
+        from muniment.recall.snippet import Snippets
+
+        weights = {term.term: term.idf for one in scored for term in one.terms}
+        return Snippets(query, self._bank.index.analyzer, width=SNIPPET_CHARS, weights=weights)
 
     def _mask(self, rule: Filter) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Which ords pass, as a mask from 0 to the last ord."""
@@ -130,14 +139,10 @@ class Recaller:
         """The first `limit` of these that open to the caller."""
         opened: list[tuple[VersionRow, Remember]] = []
         at = 0
-        while at < len(rows) and len(opened) < limit:
-            opened += self._open(rows[at : at + limit + 4])
-            at += limit + 4
-        return opened[:limit]
-
-    def _open(self, rows: Sequence[VersionRow]) -> list[tuple[VersionRow, Remember]]:
-        acts = self._reader.opener().remembered(rows)
-        return [(row, act) for row, act in zip(rows, acts, strict=True) if act is not None]
+        while at < len(rows) and (missing := limit - len(opened)):
+            opened += self._reader.open(rows[at : at + missing])
+            at += missing
+        return opened
 
     def _hit(
         self,
@@ -145,19 +150,11 @@ class Recaller:
         act: Remember,
         rank: int,
         scored: Scored,
-        query: str,
+        cutter: Snippets,
         authority: Authority,
     ) -> Hit:
         record = self._reader.view(row, act, authority)
-        from muniment.recall.snippet import snippet
-
-        cut = snippet(
-            act.text,
-            query,
-            self._bank.index.analyzer,
-            width=SNIPPET_CHARS,
-            weights={term.term: term.idf for term in scored.terms},
-        )
+        cut = cutter.of(act.text)
         return Hit(
             record=record,
             score=scored.share,
@@ -181,13 +178,13 @@ class Recaller:
         row = exact or self._reader.shown(group, authority)
         rule = self._reader.filter(where, authority)
         scored = index.explain(query, row.ord)
-        opened = self._open([row])
+        opened = self._reader.open([row])
         ranking = index.search(query, LIMITS.recall_limit, self._mask(rule), past=where.past)
         terms = ranking.query_terms
         rank = next((n for n, found in enumerate(ranking.hits, 1) if found.ord == row.ord), None)
-        if scored is None or not opened:
+        if scored is None or not opened or scored.word + scored.window + scored.session <= 0:
             return Why(query, None, None, tuple(terms), tuple(terms), _no_hit(row, terms))
-        hit = self._hit(row, opened[0][1], rank or 0, scored, query, authority)
+        hit = self._hit(row, opened[0][1], rank or 0, scored, self._cutter(query, [scored]), authority)
         matched = {term.term for term in hit.terms if term.tf}
         missed = tuple(term for term in terms if term not in matched)
         return Why(query, hit, rank, tuple(terms), missed, _reason(rank, hit, row))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from muniment.base.errors import RefusedKey
 from muniment.identity.keys import check_public
 
@@ -12,6 +14,7 @@ _CODEC = b"\xed\x01"
 _MAX_CHARS = 64  # an Ed25519 did:key has 56
 
 
+@lru_cache(maxsize=4096)
 def to_did(public: bytes) -> str:
     """The did:key of a 32-byte public key."""
     number = int.from_bytes(_CODEC + public, "big")

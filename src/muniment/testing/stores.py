@@ -172,6 +172,10 @@ class StoreSuite:
             False,
         )
         assert world.store.entry(made.id) == row == world.store.entry_at(2)
+        assert world.store.stamps([2, 99]) == {2: (row.id, row.epoch)}
+        assert world.store.stamps(range(1, 40)) == {
+            number: (one.id, one.epoch) for number, one in enumerate(world.store.entries(), 1)
+        }
         assert world.store.bodies([(2, 0), (2, 1), (2, 2), (3, 0)]) == [*made.bodies, None]
         assert list(world.store.absent()) == [(2, 1, False)]
         assert world.store.seq_of(cid_of(b"none")) is None
