@@ -34,7 +34,14 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Watermark:
-    """How far a corpus is: its last row and change, and which making of its tables this is."""
+    """How far a corpus is: its last row and change, and which making of its tables this is.
+
+    Attributes:
+        last_ord: Its last row, 0 if it has none.
+        last_change: The number of its last change of liveness, 0 if there was none.
+        generation: A number that no other corpus, and no other making of this one, is likely to have (random, say):
+            an index of another generation is never used.
+    """
 
     last_ord: int
     last_change: int

@@ -66,6 +66,6 @@ def write_columns(folder: Path, columns: Columns, old: Manifest, new: Manifest) 
 
 def sweep(folder: Path, manifest: Manifest) -> None:
     """Removes files that no manifest names any more: replaced ones, and what a broken-off maintenance left."""
-    for path in folder.glob(f"*{SUFFIX}"):
+    for path in folder.glob(f"*{SUFFIX}*"):
         if path.name not in manifest.sizes:
             path.unlink(missing_ok=True)

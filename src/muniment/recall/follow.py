@@ -11,7 +11,7 @@ import numpy as np
 from muniment.base.errors import StorageError, StoreFull, StoreReadOnly
 from muniment.recall import columns as col
 from muniment.recall import files, manifest
-from muniment.recall.analyzer import Analyzer, QueryTerm
+from muniment.recall.analyzer import Analyzer, Document, QueryTerm
 from muniment.recall.building import Builder, postings_of
 from muniment.recall.columns import Columns
 from muniment.recall.corpus import Corpus, Row, Watermark
@@ -26,6 +26,7 @@ BACKLOG = 4096  # more rows than this to catch up with go straight into segments
 BLOCK_ROWS = 50_000  # rows of one such segment
 FAN_OUT = 4  # segments of a size that are merged into one of the next
 DEAD_SHARE = 4  # a segment with one row in so many dead is rewritten
+BROKEN_OFF = (-1, -1, -1)  # no manifest looks like this
 TERMS_KEPT = 1024  # query terms remembered with their postings
 
 
@@ -40,6 +41,7 @@ class Follower:
 
     def __init__(self, folder: Path, corpus: Corpus, analyzer: Analyzer) -> None:
         self.folder, self.corpus, self.analyzer = folder, corpus, analyzer
+        self._forgotten: set[int] = set()
         self._reset(0)
 
     # -- state
@@ -50,6 +52,7 @@ class Follower:
         self.segments: list[Segment] = []
         self.tail = Tail()
         self.last_ord = self.last_change = 0
+        self._documents: dict[int, Document] = {}  # of rows in the tail before the files were opened again
         self._signature: manifest.Signature | None = None
         self._seen: Watermark | None = None
         self._renew()
@@ -122,6 +125,7 @@ class Follower:
         moved = self._seen is None or before != (self.last_ord, self.last_change) or self._seen != mark
         self._seen = mark
         if moved:
+            self._forget()
             self._renew()
 
     def _take(self, rows: Iterable[Row], *, many: bool) -> None:
@@ -139,7 +143,9 @@ class Follower:
         if many and block:
             self._take_block(block, builder)
         elif block:
-            documents = {row.ord: self.analyzer.document(row.parts) for row in block if not row.gone}
+            known, analyse = self._documents.get, self.analyzer.document
+            documents = {row.ord: known(row.ord) or analyse(row.parts) for row in block if not row.gone}
+            self._documents = {}
             lengths = {number: document.length for number, document in documents.items()}
             self._add_columns(block, lengths)
             for number, document in documents.items():
@@ -181,9 +187,12 @@ class Follower:
         latest = {number: (live, gone) for _, number, live, gone in changes if 0 < number <= self.last_ord}
         again = []
         for number, (live, gone) in latest.items():
-            self.columns.set_status(number, col.GONE if gone else col.LIVE if live else col.PAST)
+            if gone:
+                self._set_gone(number)
+                continue
+            self.columns.set_status(number, col.LIVE if live else col.PAST)
             where = int(self.columns.state[number]) & col.WHERE
-            if not gone and (where == col.NOWHERE or (live and where == col.IN_PAST)):
+            if where == col.NOWHERE or (live and where == col.IN_PAST):
                 again.append(number)
         for row in self.corpus.pick(again) if again else ():
             document = self.analyzer.document(row.parts)
@@ -193,17 +202,27 @@ class Follower:
 
     def forget(self, ords: Sequence[int]) -> None:
         """Makes rows unsearchable at once, whatever the corpus says of them."""
-        for number in ords:
-            if 0 < number <= self.columns.last:
-                self.columns.set_status(number, col.GONE)
+        self._forgotten.update(number for number in ords if number > 0)
+        self._forget()
         self._renew()
+
+    def _forget(self) -> None:
+        for number in self._forgotten:
+            if number <= self.columns.last:
+                self._set_gone(number)
+
+    def _set_gone(self, number: int) -> None:
+        self.columns.set_status(number, col.GONE)
+        if number in self.tail.documents:
+            self.tail.remove(number)
+            self.columns.set_where(np.array([number], np.int32), col.NOWHERE)
 
     # -- files
 
     def _load(self) -> None:
         """Opens what the manifest names; starts over if that is not an index of this corpus and these settings."""
         kept, seen = self.tail, self.last_ord
-        for _ in range(5):
+        for _ in range(100):
             signature = manifest.signature(self.folder)
             self._reset(self.manifest.generation)
             self._signature = signature
@@ -233,11 +252,15 @@ class Follower:
                     return False
                 self._maintain(budget)
                 return True
-        except OSError as error:
-            raise _wrapped(error) from error
+        except BaseException as error:
+            self._signature = (
+                BROKEN_OFF  # what was written counts for nothing: open what is there the next time
+            )
+            if isinstance(error, OSError):
+                raise _wrapped(error) from error
+            raise
 
     def _maintain(self, budget: int | None) -> None:
-        gone = np.flatnonzero((self.columns.state[: self.columns.last + 1] & col.STATUS) == col.GONE)
         mark = self.corpus.watermark()
         if manifest.signature(self.folder) != self._signature:
             self._load()
@@ -249,9 +272,8 @@ class Follower:
         if mark.last_ord - self.last_ord > BACKLOG:
             self._bulk(mark)
         self._catch_up(mark)
-        for number in gone.tolist():
-            if number <= self.columns.last:
-                self.columns.set_status(number, col.GONE)
+        self._forget()
+        self._forgotten.clear()
         due = self._due(budget)
         if due or len(self.tail) >= TAIL_ROWS or any(not s.name for s in self.segments):
             self._flush_tail()
@@ -297,7 +319,8 @@ class Follower:
             status = self.columns.state[segment.ords] & col.STATUS
             wrong = int(np.count_nonzero(status != (col.PAST if segment.past else col.LIVE)))
             if (status == col.GONE).any() or wrong * DEAD_SHARE > len(segment.ords):
-                groups.append([segment])
+                if budget is None or len(segment.ords) <= budget:
+                    groups.append([segment])
                 continue
             level = max(0, (len(segment.ords) // TAIL_ROWS).bit_length() - 1) // 2
             levels.setdefault((segment.past, level), []).append(segment)

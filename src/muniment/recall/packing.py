@@ -56,7 +56,9 @@ def write(path: Path, arrays: Mapping[str, np.ndarray[Any, Any]], meta: Mapping[
         OSError: As the disk says; the caller knows what to advise.
     """
     head, offsets, size = plan({name: (a.dtype.name, len(a)) for name, a in arrays.items()}, meta)
-    with path.open("wb") as file:
+    # Never over an older file of that name: someone may have it mapped.
+    temporary = path.with_name(path.name + ".new")
+    with temporary.open("wb") as file:
         file.write(head)
         for name, array in arrays.items():
             file.seek(offsets[name])
@@ -64,6 +66,7 @@ def write(path: Path, arrays: Mapping[str, np.ndarray[Any, Any]], meta: Mapping[
         file.truncate(size)
         file.flush()
         os.fsync(file.fileno())
+    temporary.replace(path)
     return size
 
 
