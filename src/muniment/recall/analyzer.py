@@ -18,6 +18,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
 from muniment.base.errors import InvalidInput
@@ -52,15 +53,20 @@ _MARKS = (
 )
 
 
-def _word_pattern() -> str:
-    """Runs of letters, digits and marks that are not of a dense script."""
+# The large patterns are compiled at the first text that is not ASCII: a cold process seldom needs them.
+@cache
+def _standard() -> re.Pattern[str]:
+    """Runs of letters, digits and marks that are not of a dense script; runs that are; flags and pictographs."""
     letters = f"(?![{_DENSE}])(?:[^\\W_]|[{character_class()}])"
-    return f"{letters}(?:{letters}|[{_MARKS}])*"
+    return re.compile(f"{letters}(?:{letters}|[{_MARKS}])*|[{_DENSE}]+|{_FLAG}|[{_PICTURES}]")
 
 
-_STANDARD = re.compile(f"{_word_pattern()}|[{_DENSE}]+|{_FLAG}|[{_PICTURES}]")
+@cache
+def _plain() -> re.Pattern[str]:
+    return re.compile(f"(?:[^\\W_]|[{character_class()}])+")
+
+
 _STANDARD_ASCII = re.compile(r"[A-Za-z0-9]+")
-_PLAIN = re.compile(f"(?:[^\\W_]|[{character_class()}])+")
 _PLAIN_ASCII = re.compile(r"[A-Za-z0-9]+")
 _DENSE_RUN = re.compile(f"[{_DENSE}]+")
 _PICTURE = re.compile(f"{_FLAG}|[{_PICTURES}]")
@@ -159,8 +165,8 @@ class Analyzer:
     def pattern(self, text: str) -> re.Pattern[str]:
         """What a token is, as a regular expression fit for this text (ASCII has a faster one)."""
         if self.kind == "plain":
-            return _PLAIN_ASCII if text.isascii() else _PLAIN
-        return _STANDARD_ASCII if text.isascii() else _STANDARD
+            return _PLAIN_ASCII if text.isascii() else _plain()
+        return _STANDARD_ASCII if text.isascii() else _standard()
 
     def is_dense(self, token: str) -> bool:
         """Whether a raw token is a run of a script written without spaces, indexed by pairs."""
