@@ -410,6 +410,18 @@ class StoreSuite:
         assert world.store.select(Filter(as_of=rows[1].at - 1)) == [1]
         assert world.store.newest(Filter(as_of=rows[0].at), 5)[0].ord == 1
 
+    def test_equal_times_have_an_order_too(self, world: World) -> None:
+        """Members of a session by time and number; the newest by time, clock and number."""
+        with world.store.write():
+            session = world.store.session_number("talk", create=True)
+            row = world.add(world.maker.entry(acts=3))
+            acts = [
+                version(row, act, session=session, created=created) for act, created in enumerate((7, 5, 7))
+            ]
+            world.store.add_versions(acts, [[], [], []])
+        assert world.store.session_members(session) == [(5, 2), (7, 1), (7, 3)]
+        assert [found.ord for found in world.store.newest(LIVE_ONLY, 9)] == [3, 1, 2]
+
     def test_figures_count(self, world: World) -> None:
         """Entries, sessions, authors and the oldest live version."""
         assert world.store.figures()[:4] == (1, 0, 1, None)
