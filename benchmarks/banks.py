@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import orjson
-
-import muniment
 from benchmarks import common
 from benchmarks.synthetic import Synthetic
+
+import muniment
 
 EDITION = 1  # raise it when what is built here changes
 AGENT = "bench"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import math
 import os
 import platform
 import resource
@@ -73,7 +74,13 @@ class Report:
         """Print as Markdown."""
         print(f"\n## {self.name}\n\n`{self.command}`\n")
         rows = [
-            [line.what, f"{number(line.value)} {line.unit}".strip(), line.bar or "", _mark(line.kept), line.note]
+            [
+                line.what,
+                f"{number(line.value)} {line.unit}".strip(),
+                line.bar or "",
+                _mark(line.kept),
+                line.note,
+            ]
             for line in self.lines
         ]
         print(markdown(["measure", "value", "bar", "kept", "note"], rows))
@@ -88,7 +95,7 @@ def _mark(kept: bool | None) -> str:
 
 def number(value: float) -> str:
     """Three significant digits, with separators when large."""
-    if value != value:
+    if math.isnan(value):
         return "-"
     if abs(value) >= 1000:
         return f"{value:,.0f}"
@@ -177,7 +184,9 @@ def cpu_ms(call: Callable[[], object]) -> float:
     return (time.process_time_ns() - began) / 1e6
 
 
-def alternate(calls: dict[str, Callable[[int], object]], rounds: int, warm: int = 3) -> dict[str, list[float]]:
+def alternate(
+    calls: dict[str, Callable[[int], object]], rounds: int, warm: int = 3
+) -> dict[str, list[float]]:
     """CPU time of each call in ms, `rounds` times, taking turns, so that noise strikes all alike."""
     for n in range(warm):
         for call in calls.values():

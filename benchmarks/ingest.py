@@ -14,9 +14,10 @@ import sys
 import time
 from pathlib import Path
 
-import muniment
 from benchmarks import banks, common
 from benchmarks.common import Report
+
+import muniment
 
 PER_SECOND = 4000
 FLAT = 1.5

@@ -11,13 +11,15 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import apsw
-
-import muniment
 from benchmarks import banks, common
 from benchmarks.common import Report
+
+import muniment
+from muniment.agent import Agent
+
+Ask = Callable[[str], object]
 
 ABOVE_MS = 2.0
 CONTEXT = 2.0
@@ -43,13 +45,13 @@ def fts5(count: int) -> apsw.Connection:
     return apsw.Connection(str(place), flags=apsw.SQLITE_OPEN_READONLY)
 
 
-def by_fts5(link: apsw.Connection) -> Callable[[str], object]:
+def by_fts5(link: apsw.Connection) -> Ask:
     """A query as the rival takes it."""
     sql = "SELECT rowid, rank, text FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?"
     return lambda query: link.execute(sql, (" OR ".join(f'"{w}"' for w in query.split()), LIMIT)).fetchall()
 
 
-def by_bm25s(count: int) -> Callable[[str], object]:
+def by_bm25s(count: int) -> Ask:
     """The rival that can't add a record; its index is kept in the cache."""
     import bm25s
 
@@ -74,65 +76,61 @@ def by_bm25s(count: int) -> Callable[[str], object]:
 def measure(report: Report, count: int, *, sessions: bool, rivals: bool) -> None:
     """One bank."""
     label = f"{banks.name(count)}{', conversations' if sessions else ''}"
+    asked = {"words": banks.queries(ROUNDS), "common": banks.queries(ROUNDS, common_words=True)}
+    found: dict[str, dict[str, float]] = {}
     with muniment.open(banks.home(count, sessions=sessions)) as peer:
-        agent = peer.agent(banks.AGENT)
-        index = agent._bank.index
-        asked = {"words": banks.queries(ROUNDS), "common": banks.queries(ROUNDS, common_words=True)}
-        calls: dict[str, Callable[[str], object]] = {
-            "ranking": lambda query: index.search(query, LIMIT),
-            "recall": lambda query: agent.recall(query, limit=LIMIT),
-        }
-        if sessions:
-            calls["ranking, no context"] = lambda query: index.search(query, LIMIT, context=False)
-            calls["recall, no context"] = lambda query: agent.recall(query, limit=LIMIT, context=False)
-        agent.recall(asked["words"][0])
-        rows, found = [], {}
+        calls = contenders(peer.agent(banks.AGENT), context=sessions)
         for kind, queries in asked.items():
-            taking = {
-                name: (lambda n, call=call, queries=queries: call(queries[n])) for name, call in calls.items()
-            }
-            times = common.alternate(taking, ROUNDS)
+            times = in_turns(calls, queries, ROUNDS)
             if rivals and kind == "words":
-                slow: dict[str, Callable[[int], object]] = {}
-                link = fts5(count)
-                ask = by_fts5(link)
-                slow["FTS5 (OR, ten rows)"] = lambda n: ask(queries[n])
+                others = {
+                    "recall, among rivals": calls["recall"],
+                    "FTS5 (OR, ten rows)": by_fts5(fts5(count)),
+                }
                 if count <= 100_000:
-                    static = by_bm25s(count)
-                    slow["bm25s (ranking)"] = lambda n: static(queries[n])
-                slow["recall, among rivals"] = lambda n: agent.recall(queries[n], limit=LIMIT)
-                times |= common.alternate(slow, SLOW_ROUNDS if count > 100_000 else ROUNDS // 2, warm=1)
-                link.close()
+                    others["bm25s (ranking)"] = by_bm25s(count)
+                times |= in_turns(others, queries, SLOW_ROUNDS if count > 100_000 else ROUNDS // 2)
             found[kind] = {name: common.median(taken) for name, taken in times.items()}
-            for name, taken in times.items():
-                rows.append([label, kind, name, f"{common.median(taken):.2f}", f"{common.p95(taken):.2f}"])
-        words = found["words"]
-        above = words["recall"] - words["ranking"]
-        report.add(f"recall above ranking, {label}", above, "ms", ABOVE_MS)
-        report.add(f"recall, {label}", words["recall"], "ms", note=f"ranking {words['ranking']:.2f} ms")
-        if sessions:
-            ratio = words["recall"] / words["recall, no context"]
-            report.add(f"recall with context to one without, {label}", ratio, "x", CONTEXT)
-            ratio = words["ranking"] / words["ranking, no context"]
-            report.add(f"ranking with context to one without, {label}", ratio, "x")
-        if rivals:
-            for name in words:
-                if name.startswith(("FTS5", "bm25s")):
-                    note = "CPU of the rival by that of our whole recall, same run"
-                    report.add(
-                        f"{name} to recall, {label}",
-                        words[name] / words["recall, among rivals"],
-                        "x",
-                        note=note,
-                    )
-        only = found["common"]
-        report.add(
-            f"recall of common words only, {label}",
-            only["recall"],
-            "ms",
-            note=f"ranking {only['ranking']:.2f} ms",
-        )
-    report.tables[0][2].extend([[str(cell) for cell in row] for row in rows])
+            report.tables[0][2].extend(
+                [label, kind, name, f"{common.median(taken):.2f}", f"{common.p95(taken):.2f}"]
+                for name, taken in times.items()
+            )
+    words, only = found["words"], found["common"]
+    report.add(f"recall above ranking, {label}", words["recall"] - words["ranking"], "ms", ABOVE_MS)
+    report.add(f"recall, {label}", words["recall"], "ms", note=f"ranking {words['ranking']:.2f} ms")
+    if sessions:
+        for what, most in (("recall", CONTEXT), ("ranking", None)):
+            ratio = words[what] / words[f"{what}, no context"]
+            report.add(f"{what} with context to one without, {label}", ratio, "x", most)
+    for name in words:
+        if name.startswith(("FTS5", "bm25s")):
+            ratio = words[name] / words["recall, among rivals"]
+            report.add(f"{name} to recall, {label}", ratio, "x", note="its CPU by that of our whole recall")
+    note = f"ranking {only['ranking']:.2f} ms"
+    report.add(f"recall of common words only, {label}", only["recall"], "ms", note=note)
+
+
+def contenders(agent: Agent, *, context: bool) -> dict[str, Ask]:
+    """The whole recall, and the ranking that it stands on."""
+    index = agent._bank.index
+    calls: dict[str, Ask] = {
+        "ranking": lambda query: index.search(query, LIMIT),
+        "recall": lambda query: agent.recall(query, limit=LIMIT),
+    }
+    if context:
+        calls["ranking, no context"] = lambda query: index.search(query, LIMIT, context=False)
+        calls["recall, no context"] = lambda query: agent.recall(query, limit=LIMIT, context=False)
+    agent.recall("ready")
+    return calls
+
+
+def in_turns(calls: dict[str, Ask], queries: list[str], rounds: int) -> dict[str, list[float]]:
+    """CPU of each contender, all with the same query in a round."""
+
+    def bound(call: Ask) -> Callable[[int], object]:
+        return lambda n: call(queries[n])
+
+    return common.alternate({name: bound(call) for name, call in calls.items()}, rounds)
 
 
 def bench(*, quick: bool = False, million: bool = False) -> Report:

@@ -15,10 +15,10 @@ import time
 from pathlib import Path
 
 import apsw
-
-import muniment
 from benchmarks import common
 from benchmarks.common import Report
+
+import muniment
 
 ABOVE_MS = 0.6
 ROW_BYTES = 600
@@ -64,7 +64,9 @@ def measure(rounds: int, report: Report, folder: Path) -> None:
         walls["remember"].append(time.perf_counter() - began)
 
     def twice(n: int) -> None:
-        agent.remember(words[n] + " again", key=f"key-{n % 50}", tags=("a", "b"), metadata={"n": n}, session="s")
+        agent.remember(
+            words[n] + " again", key=f"key-{n % 50}", tags=("a", "b"), metadata={"n": n}, session="s"
+        )
 
     times = common.alternate({"bare": insert, "remember": remember}, rounds, warm=20)
     rich = common.alternate({"rich": twice}, max(100, rounds // 4))["rich"]
@@ -122,7 +124,9 @@ def bench(*, quick: bool = False) -> Report:
     with common.scratch() as folder:
         syncs = count_syncs(folder)
         if syncs is None:
-            print("skipped: syncs per write (strace is not installed, or may not trace here)", file=sys.stderr)
+            print(
+                "skipped: syncs per write (strace is not installed, or may not trace here)", file=sys.stderr
+            )
         else:
             report.add("syncs per write", syncs, "", 1.0, note="fdatasync, fsync and the like, by strace")
         measure(200 if quick else 2000, report, folder)
