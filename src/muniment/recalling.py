@@ -48,15 +48,16 @@ class Recaller:
         authority = self._reader.enter()
         rule = self._reader.filter(where, authority)
         if wanted == "recent":
-            return self._recent(rule, limit, authority)
+            return self._recent(rule, where.past, limit, authority)
         return self._by_words(query, rule, where.past, limit, authority, context=context)
 
-    def _recent(self, rule: Filter, limit: int, authority: Authority) -> Hits:
+    def _recent(self, rule: Filter, past: bool, limit: int, authority: Authority) -> Hits:
         asked = limit * 2 + 8
         with self._bank.store.read():
             while True:
                 rows = self._bank.store.newest(rule, asked)
-                opened = self._first(self._collapse(self._due(rows), authority), limit)
+                due = self._due(rows)
+                opened = self._first(due if past else self._collapse(due, authority), limit)
                 if len(opened) >= limit or len(rows) < asked:
                     break
                 asked *= 4
