@@ -189,18 +189,15 @@ class Scorer:
         held = np.zeros(len(words))
         top = 0.0
         for term in self.terms:
-            some = self._count_sessions(term, held)
-            without = alive - int(np.count_nonzero(held))
-            weight = math.log((without + 0.5) / (alive - without + 0.5) + 1.0)
-            weight *= context.session * (context.k1 + 1) * term.query.weight
-            if len(some) * 4 < len(held):
-                # `some` may name a conversation twice: each time the same value is put in.
-                counts = held[some]
-                self.sessions[some] += weight * counts / (counts + norm[some])
-                held[some] = 0
-            else:
-                self.sessions += weight * held / (held + norm)
-                held[:] = 0
+            ids = self._count_sessions(term, held)
+            holders = int(np.count_nonzero(held))
+            # Few conversations are gone through by number; `ids` may name one twice, to the same effect.
+            some: Array | slice = ids if len(ids) * 4 < len(held) else slice(None)
+            counts = held[some]
+            weight = context.session * (context.k1 + 1) * term.query.weight
+            weight *= math.log((alive - holders + 0.5) / (holders + 0.5) + 1.0)
+            self.sessions[some] += weight * (counts / (counts + norm[some]))
+            held[ids] = 0
             top += weight
         return top
 

@@ -65,6 +65,7 @@ class Search:
         self.lower = np.float32(1 + window)  # of a row's own sum: what it surely adds
         self.upper = np.float32(1 + window + exact)  # and at most
         self.touched: list[tuple[Array, Array | None]] = []
+        self.needed = self._needed()
         self.bar = 0.0
         self.rest = 0.0
 
@@ -95,7 +96,22 @@ class Search:
                 self._add(rows, counts, weights[i])
         self.rest = 0.0
 
+    def _needed(self) -> Array | None:
+        """Where few rows are allowed: the mask of those whose sums matter, they and their neighbours."""
+        if np.count_nonzero(self.allowed) * 8 > len(self.allowed):
+            return None
+        if self.context is None:
+            return self.allowed
+        rows = np.flatnonzero(self.allowed)
+        needed = self.allowed.copy()
+        needed[self.columns.before[rows]] = True
+        needed[self.columns.after[rows]] = True
+        return needed
+
     def _add(self, rows: Array, counts: Array, weight: float) -> None:
+        if self.needed is not None:
+            some = np.flatnonzero(self.needed[rows])
+            rows, counts = rows[some], counts[some]
         counts = counts.astype(np.float32)
         norm = self.columns.length[rows].astype(np.float32)
         norm *= np.float32(self.scorer.slope)
@@ -174,10 +190,12 @@ class Search:
         left, right = self.scores[before], self.scores[after]
         bar = np.float32(self.bar * (1 - SLACK))
         own = rows[scores * self.upper + self.near * (left + right) + beside >= bar]
-        # A neighbour that was touched is here itself; one that was not has at most a second one as good as any.
-        pairs = self.near * (scores + scores.max(initial=0)) + beside >= bar
-        kept = [own, before[pairs & (left == 0)], after[pairs & (right == 0)]]
-        return distinct(self._able(np.concatenate(kept)))
+        own = own[self.allowed[own]]
+        # A neighbour that was touched is here itself. One that was not lives by its two neighbours alone: from the
+        # side of the better one, twice its score is enough.
+        pairs = self.near * (2 * scores) + beside >= bar
+        others = np.concatenate([before[pairs & (left == 0)], after[pairs & (right == 0)]])
+        return distinct(np.concatenate([own, self._able(others)]))
 
     def _able(self, rows: Array) -> Array:
         """The allowed ones of the rows that may be among the best."""
