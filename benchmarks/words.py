@@ -110,7 +110,7 @@ def fts5(texts: list[str], queries: list[list[str]], common: list[list[str]], fo
 
     def search(words: list[str]) -> list[Any]:
         match = " OR ".join(f'"{word}"' for word in words)
-        sql = "select rowid, bm25(t) from t where t match ? order by bm25(t) limit ?"
+        sql = "select rowid, rank from t where t match ? order by rank limit ?"
         return list(base.execute(sql, (match, LIMIT)))
 
     found = {

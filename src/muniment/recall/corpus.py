@@ -7,8 +7,11 @@ benchmarks; a bank offers the same over its store.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Protocol
+
+PART = 1024  # rows that `Guarded` reads at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,41 @@ class Corpus(Protocol):
     def session(self, number: int) -> list[tuple[int, int]]:
         """(place, ord) of the live members of a conversation, in order."""
         ...
+
+
+class Guarded:
+    """A corpus whose every call is made under a lock, its answers whole: for work aside in another thread."""
+
+    def __init__(self, corpus: Corpus, lock: AbstractContextManager[object]) -> None:
+        self._corpus, self._lock = corpus, lock
+
+    def watermark(self) -> Watermark:
+        """See `Corpus`."""
+        with self._lock:
+            return self._corpus.watermark()
+
+    def rows(self, after: int, upto: int) -> Iterator[Row]:
+        """See `Corpus`."""
+        while after < upto:
+            with self._lock:
+                part = list(self._corpus.rows(after, min(after + PART, upto)))
+            yield from part
+            after += PART
+
+    def pick(self, ords: Sequence[int]) -> list[Row]:
+        """See `Corpus`."""
+        with self._lock:
+            return self._corpus.pick(ords)
+
+    def changes(self, after: int, upto: int) -> Iterator[tuple[int, int, bool, bool]]:
+        """See `Corpus`."""
+        with self._lock:
+            return iter(list(self._corpus.changes(after, upto)))
+
+    def session(self, number: int) -> list[tuple[int, int]]:
+        """See `Corpus`."""
+        with self._lock:
+            return self._corpus.session(number)
 
 
 class ListCorpus:

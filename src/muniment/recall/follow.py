@@ -274,7 +274,7 @@ class Follower:
         self._catch_up(mark)
         self._forget()
         self._forgotten.clear()
-        due = self._due(budget)
+        due = self.due(budget)
         if due or len(self.tail) >= TAIL_ROWS or any(not s.name for s in self.segments):
             self._flush_tail()
             for group in due:
@@ -288,7 +288,7 @@ class Follower:
             upto = min(mark.last_ord, self.last_ord + BLOCK_ROWS)
             self._take(self.corpus.rows(self.last_ord, upto), many=True)
             self.last_ord = upto
-            for group in self._due(None):
+            for group in self.due(None):
                 self._merge(group)
             self._commit()
 
@@ -311,7 +311,7 @@ class Follower:
         self.columns.set_where(gone, col.NOWHERE)
         self.tail = Tail()
 
-    def _due(self, budget: int | None) -> list[list[Segment]]:
+    def due(self, budget: int | None) -> list[list[Segment]]:
         """Groups of segments to merge now, the smallest first."""
         groups: list[list[Segment]] = []
         levels: dict[tuple[bool, int], list[Segment]] = {}

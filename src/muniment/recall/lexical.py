@@ -19,7 +19,7 @@ import numpy as np
 from muniment.base.errors import InvalidInput
 from muniment.base.limits import LIMITS
 from muniment.recall.analyzer import Analyzer, Query
-from muniment.recall.corpus import Corpus
+from muniment.recall.corpus import Corpus, Guarded
 from muniment.recall.follow import Follower
 from muniment.recall.scoring import ContextWeights, Formula, Scorer
 from muniment.recall.search import TIERS, Found, Search, Workspace, holds_exactly
@@ -67,6 +67,9 @@ class Scored(NamedTuple):
     session: float
     tier: int
     terms: list[TermScore]
+
+
+SHORT_ROWS = 1 << 16  # merges of up to so many rows are short work
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,14 +186,25 @@ class WordIndex:
     def maintain(self, budget: int | None = None) -> bool:
         """Writes the tail as a segment and merges segments where that is due.
 
+        Searches of other threads wait for short work only; long merges are done aside.
+
         Args:
-            budget: Rows to move at most by merging; None for all that is due.
+            budget: Rows that one merge may move at most; None for all that is due.
 
         Returns:
             False if another process is at it.
+
+        Raises:
+            StorageError: The folder can't be written; what it holds stays as it was.
         """
         with self._lock:
-            return self._follower.maintain(budget)
+            short = SHORT_ROWS if budget is None else min(budget, SHORT_ROWS)
+            if not self._follower.maintain(short):
+                return False
+            if budget == short or not self._follower.due(budget):
+                return True
+        aside = Follower(self._follower.folder, Guarded(self._follower.corpus, self._lock), self.analyzer)
+        return aside.maintain(budget)
 
     def purge(self, ords: Sequence[int]) -> bool:
         """Takes the words of these rows out of the index and its files now; False if another process maintains."""

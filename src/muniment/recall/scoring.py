@@ -184,7 +184,7 @@ class Scorer:
         words = self.columns.session_words()
         alive = int(np.count_nonzero(words))
         average = max(1.0, float(words.sum()) / max(1, alive))
-        norm = context.k1 * (1 - context.b + context.b / average * words)
+        norm = np.maximum(context.k1 * (1 - context.b + context.b / average * words), 1e-12)
         self.sessions = np.zeros(len(words))
         held = np.zeros(len(words))
         top = 0.0

@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 from muniment.base.errors import ForeignFile, StorageError, StoreCorrupt, StoreFull, StoreReadOnly
-from muniment.recall import follow, manifest, packing
+from muniment.recall import follow, lexical, manifest, packing
 from muniment.recall.analyzer import Analyzer
 from muniment.recall.corpus import ListCorpus, Row
 from muniment.recall.lexical import ContextWeights, Ranking, WordIndex
@@ -295,6 +296,32 @@ def test_a_budget_puts_large_merges_off(tmp_path: Path) -> None:
         index.maintain(budget=10)
     many = index.stats().segments
     index.maintain()
+    assert index.stats().segments < many
+
+
+def test_searches_go_on_during_a_long_merge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long merge holds no lock that a search waits for, and its result is seen at the next refresh."""
+    monkeypatch.setattr(lexical, "SHORT_ROWS", 5)
+    corpus = ListCorpus()
+    index = open_index(tmp_path, corpus)
+    for number in range(1, 16 * 6 + 1):
+        corpus.add(text_of(number))
+        index.refresh()
+        index.maintain(budget=5)
+    many, wanted, during = index.stats().segments, answers(index), list[Answers]()
+    real = follow.merge_postings
+
+    def merge(*arguments: object) -> object:
+        thread = threading.Thread(target=lambda: during.append(answers(index)))
+        thread.start()
+        thread.join(20)
+        return real(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(follow, "merge_postings", merge)
+    assert index.maintain()
+    index.refresh()
+    assert during
+    assert all(said == wanted for said in [*during, answers(index)])
     assert index.stats().segments < many
 
 
