@@ -150,7 +150,7 @@ class Peer:
                     return self._open(row)
                 raise InvalidInput(f"there is an agent {row.name!r} already", "Choose another name.")
             owner = owner_did or self._owner()
-            key = self.host.keyring.create(label=f"agent {name}")
+            key = self.host.keyring.create(label=name)
             by = owner if self.host.keyring.has(owner) else key
             founders = agent_founders(key, owner)
             store = found(self.host, by, founders, self._make_store)
