@@ -155,7 +155,10 @@ def test_a_value_nested_too_deep_is_refused() -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [float("nan"), float("inf"), -float("inf"), "\ud800", {"\udfff": 1}, 1 << 64, -(1 << 64) - 1, {1: 2}, {b"a": 1}, slice, {1, 2}, 1j],
+    [
+        float("nan"), float("inf"), -float("inf"), "\ud800", {"\udfff": 1}, 1 << 64, -(1 << 64) - 1, {1: 2}, {b"a": 1},
+        slice, {1, 2}, 1j,
+    ],
     ids=repr,
 )  # fmt: skip
 def test_what_has_no_form_is_refused(value: Any) -> None:
