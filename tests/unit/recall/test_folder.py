@@ -259,10 +259,16 @@ def test_a_folder_that_cannot_be_written_is_searched_from_memory(
     assert caught.value.next_step
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
-def test_a_read_only_folder_is_named(tmp_path: Path) -> None:
-    """Without the right to write the error is `StoreReadOnly`."""
-    tmp_path.chmod(0o500)
+def test_a_read_only_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the system refuses to write, the error is `StoreReadOnly`."""
+    real = os.open
+
+    def closed(path: str, flags: int, *rest: int, **more: int | None) -> int:
+        if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+            raise OSError(30, "Read-only file system", str(path))
+        return real(path, flags, *rest, **more)
+
+    monkeypatch.setattr(os, "open", closed)
     with pytest.raises(StoreReadOnly):
         open_index(tmp_path / "index", corpus_of(10)).maintain()
 
