@@ -266,6 +266,14 @@ class BankStore(Protocol):
         """Destroy bodies for good; the file keeps no copy of them in free pages."""
         ...
 
+    def scrub(self) -> None:
+        """After erased bodies are committed: leave no copy of them in a log either.
+
+        Raises:
+            StoreBusy: Somebody still reads the past; nothing is lost, do it again.
+        """
+        ...
+
     # Derived from entries
 
     def add_versions(self, rows: Sequence[VersionRow], facets: Sequence[Sequence[int]]) -> list[int]:

@@ -218,6 +218,9 @@ class MemoryStore:
             self._drop(self._bodies, (seq, act))
             self._put(self._absent, (seq, act), True)
 
+    def scrub(self) -> None:
+        """There is no log that could keep what was erased."""
+
     # Derived from entries
 
     def add_versions(self, rows: Sequence[VersionRow], facets: Sequence[Sequence[int]]) -> list[int]:

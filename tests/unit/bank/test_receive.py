@@ -13,7 +13,7 @@ from muniment import check
 from muniment.base import codec
 from muniment.base.clock import at_of
 from muniment.base.errors import LimitExceeded, RefusedBody, RefusedEntry
-from muniment.base.ids import VersionId, cid_text
+from muniment.base.ids import VersionId, cid_text, parse_version
 from muniment.base.limits import LIMITS, Limits
 from muniment.identity.did import to_did
 from muniment.ledger import entry as entries
@@ -24,6 +24,7 @@ from muniment.ledger.levels import parse_level
 from muniment.receiving import Receiver
 from muniment.remembering import Draft, remember
 from muniment.store.memory import MemoryStore
+from muniment.store.sqlite import SqliteStore
 from muniment.testing.replicas import Parcel, Replica, Replicas
 from muniment.verify import verify
 
@@ -313,3 +314,31 @@ def test_entries_of_another_bank_are_refused(replicas: Replicas, tmp_path: Path)
                 Receiver(replicas.at("carol").bank).take(*parcel)
             reasons.append(caught.value.reason)
         assert reasons == ["second founding entry", "wrong bank", "wrong bank"]
+
+
+def test_an_erase_leaves_no_word_on_the_disk(replicas: Replicas, tmp_path: Path) -> None:
+    """Sealed bytes leave the bank's file and log, and the words leave the index, when the erase is committed."""
+    carol = replicas.at("carol")
+    made = carol.remember("xylophone")
+    remember(carol.bank, carol.key, [Draft(f"marimba {number}") for number in range(600)])
+    name = parse_version(made.version)
+    disk = replicas.fresh("disk", SqliteStore.create(tmp_path / "disk.db", replicas.bank))
+    disk.take(carol.parcels())
+    sealed = disk.bank.store.bodies([(disk.bank.store.seq_of(name.entry) or 0, name.act)])[0]
+    assert sealed is not None
+    assert sealed[24:] in everything_in(tmp_path)
+    disk.bank.tidy(force=True)
+    before = disk.bank.index.stats()
+    carol.erase(made.version)
+    disk.take(carol.parcels())
+    assert sealed[24:] not in everything_in(tmp_path)
+    after = disk.bank.index.stats()
+    assert (before.records, after.records) == (601, 600)
+    assert (before.segments, after.segments) == (1, 1)
+    assert after.terms < before.terms
+    assert disk.bank.index.search("xylophone", 5, past=True).hits == []
+
+
+def everything_in(folder: Path) -> bytes:
+    """All bytes of all files below a folder."""
+    return b"".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
