@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from muniment.bank import Bank
 from muniment.base import codec
-from muniment.base.clock import at_of, ms_of, tick
+from muniment.base.clock import horizon, ms_of, tick
 from muniment.base.errors import InvalidInput, KeyUsedElsewhere, WaitingForKey
 from muniment.base.ids import EntryId
-from muniment.base.limits import LIMITS, MAX_AT_MS, MIN_AT_MS
+from muniment.base.limits import MAX_AT_MS, MIN_AT_MS
 from muniment.epoch_keys import start
 from muniment.identity.did import to_did
 from muniment.ledger import entry as entries
@@ -96,8 +96,8 @@ class Writer:
         return entry, self._bank.store.add_entry(row, bodies)
 
     def _at(self, now: int) -> int:
-        """Later than all signed here, save what a clock once dated further ahead than anybody follows."""
-        return next_at(self._bank.store.last_at(at_of(now + LIMITS.clock_ahead_ms)), now)
+        """Later than all that is here, save what is dated further ahead than anybody follows."""
+        return next_at(self._bank.store.last_at(horizon(now)), now)
 
     def _prev(self) -> tuple[EntryId, ...]:
         """The key's tips here, after the journal has been asked whether all of them were signed here."""

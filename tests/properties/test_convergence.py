@@ -301,7 +301,7 @@ def test_who_authorises_itself_is_void() -> None:
     with world(2) as replicas:
         carol = replicas.at("carol")
         mallory = keys.keypair(b"m" * 32)
-        heads, bank, at = carol.bank.authority.heads, replicas.bank, carol.bank.store.last_at()
+        heads, bank, at = carol.bank.authority.heads, replicas.bank, carol.bank.store.last_at(1 << 62)
         grant = sign(mallory, Header(bank, mallory.public, (), heads, at + 1, ctl=(GRANT,)))
         granted = EntryId(entries.verify(grant, bank).id)
         onwards = sign(mallory, Header(bank, mallory.public, (granted,), tuple(sorted((*heads, granted))), at + 2, ctl=(

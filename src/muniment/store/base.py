@@ -244,8 +244,8 @@ class BankStore(Protocol):
         """The author's entries that no entry of that author here names in `prev`, sorted."""
         ...
 
-    def last_at(self, upto: int = (1 << 63) - 1) -> int:
-        """The greatest clock value of at most `upto` among entries signed here, or 0."""
+    def last_at(self, upto: int) -> int:
+        """The greatest clock value of at most `upto` among all entries, or 0."""
         ...
 
     def wanted(self) -> frozenset[EntryId]:

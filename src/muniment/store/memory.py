@@ -190,9 +190,8 @@ class MemoryStore:
         mine = (row.id for row in self._entries.values() if row.author == author)
         return tuple(sorted(entry for entry in mine if (entry, author) not in self._children))
 
-    def last_at(self, upto: int = (1 << 63) - 1) -> int:
-        mine = (row.at for row in self._entries.values() if row.local)
-        return max((at for at in mine if at <= upto), default=0)
+    def last_at(self, upto: int) -> int:
+        return max((row.at for row in self._entries.values() if row.at <= upto), default=0)
 
     def wanted(self) -> frozenset[EntryId]:
         return frozenset(parent for parent, _ in self._children if parent not in self._seqs)

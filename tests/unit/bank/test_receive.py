@@ -342,3 +342,17 @@ def test_an_erase_leaves_no_word_on_the_disk(replicas: Replicas, tmp_path: Path)
 def everything_in(folder: Path) -> bytes:
     """All bytes of all files below a folder."""
     return b"".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
+
+
+def test_a_clock_that_is_a_little_ahead_is_followed(replicas: Replicas) -> None:
+    """What is written after something was seen is later than it, up to ten minutes ahead; never further."""
+    wim, carol = replicas.at("wim"), replicas.at("carol")
+    now = replicas.clock.ms
+    for minutes, followed in ((5, True), (60, False)):
+        replicas.clock.ms = now + minutes * 60_000
+        wim.remember(f"from {minutes} minutes ahead")
+        replicas.clock.ms = now
+        carol.take([last(wim)])
+        carol.remember(f"after {minutes}")
+        seen, own = (reload(last(replica)[0]).header.at for replica in (wim, carol))
+        assert (own > seen) is followed
