@@ -39,7 +39,7 @@ def reference(value: Any) -> bytes:
     if isinstance(value, int):
         return head(0, value) if value >= 0 else head(1, -1 - value)
     if isinstance(value, float):
-        return b"\xfb" + struct.pack(">d", value)
+        return b"\xfb" + struct.pack(">d", value + 0.0)  # there is one zero
     if isinstance(value, str):
         return head(3, len(value.encode())) + value.encode()
     if isinstance(value, bytes):
@@ -112,6 +112,7 @@ BAD = {
     "not a number": "fb7ff8000000000000",
     "infinity": "fb7ff0000000000000",
     "minus infinity": "fbfff0000000000000",
+    "minus zero": "fb8000000000000000",
     "undefined": "f7",
     "a simple value": "f820",
     "a date": "c074323032362d30312d30315430303a30303a30305a",
