@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from muniment.bank import Bank
 from muniment.base import codec
-from muniment.base.clock import tick
-from muniment.base.errors import KeyUsedElsewhere, WaitingForKey
+from muniment.base.clock import horizon, ms_of, tick
+from muniment.base.errors import InvalidInput, KeyUsedElsewhere, WaitingForKey
 from muniment.base.ids import EntryId
+from muniment.base.limits import MAX_AT_MS, MIN_AT_MS
 from muniment.epoch_keys import start
 from muniment.identity.did import to_did
 from muniment.ledger import entry as entries
@@ -20,6 +21,21 @@ from muniment.ledger.levels import ADMIN
 from muniment.project import Projector
 from muniment.receiving import reconcile
 from muniment.store.base import EntryRow, Verdict
+
+
+def next_at(last: int, now: int) -> int:
+    """The clock value of an entry to be signed.
+
+    Raises:
+        InvalidInput: The machine's clock is out of the times that an entry may have.
+    """
+    at = tick(last, now)
+    if not MIN_AT_MS <= ms_of(at) < MAX_AT_MS:
+        raise InvalidInput(
+            f"the clock of this machine shows {now} ms since 1970, which is before 2020 or after 2099",
+            "Set the clock, then do it again; nothing was written.",
+        )
+    return at
 
 
 class Writer:
@@ -80,7 +96,8 @@ class Writer:
         return entry, self._bank.store.add_entry(row, bodies)
 
     def _at(self, now: int) -> int:
-        return tick(self._bank.store.last_at(), now)
+        """Later than all that is here, save what is dated further ahead than anybody follows."""
+        return next_at(self._bank.store.last_at(horizon(now)), now)
 
     def _prev(self) -> tuple[EntryId, ...]:
         """The key's tips here, after the journal has been asked whether all of them were signed here."""

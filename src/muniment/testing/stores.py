@@ -222,11 +222,15 @@ class StoreSuite:
         world.add(world.maker.entry(2, at_ms=START_MS + 5))
         assert [row.seq for row in world.store.twins(one.author, one.at)] == [one.seq, two.seq]
 
-    def test_last_at_is_of_entries_signed_here(self, world: World) -> None:
-        """A foreign entry from the future does not move the own clock."""
+    def test_last_at_is_the_greatest_up_to_a_bound(self, world: World) -> None:
+        """Own and foreign entries count alike; those beyond the bound do not."""
+        assert world.store.last_at(0) == 0
         own = world.add(world.maker.entry())
-        world.add(world.maker.entry(1, at_ms=START_MS + 10**9, local=False))
-        assert world.store.last_at() == own.at
+        foreign = world.add(world.maker.entry(1, at_ms=START_MS + 10**6, local=False))
+        far = world.add(world.maker.entry(1, at_ms=START_MS + 10**9, local=False))
+        assert world.store.last_at(far.at) == far.at
+        assert world.store.last_at(far.at - 1) == foreign.at
+        assert world.store.last_at(foreign.at - 1) == own.at
 
     def test_tips_do_not_depend_on_the_order_of_arrival(self, world: World) -> None:
         """A fork and a join, child before parent: tips are those that the same author does not name."""
