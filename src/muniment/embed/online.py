@@ -5,13 +5,17 @@ Only for somebody who asked for it by name: nothing here is chosen by itself.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Sequence
 from typing import Any
 
 from muniment.base.errors import EmbedderUnavailable, MissingExtra
 from muniment.embed.base import Shape, Vectors, readable
+from muniment.embed.carriers import BGE_SMALL
 from muniment.embed.options import Options
+
+_BGE = re.compile(r"(BAAI/)?bge-(small|base|large)-en(-v1\.5)?")
 
 
 class OnlineEmbedder:
@@ -59,7 +63,10 @@ class OnlineEmbedder:
         Raises:
             EmbedderError: As for `documents`.
         """
-        found: Vectors = self._run("query_embed", [text], self._options.query_prefix or "")[0]
+        prefix = self._options.query_prefix
+        if prefix is None:  # which it leaves out, though these models were trained with it
+            prefix = BGE_SMALL.query_prefix if _BGE.fullmatch(self._options.model) else ""
+        found: Vectors = self._run("query_embed", [text], prefix)[0]
         return found
 
     def close(self) -> None:
