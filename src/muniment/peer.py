@@ -228,7 +228,8 @@ class Peer:
         sealing = passphrase is not None or use_system_keyring
         if passphrase is not None and use_system_keyring:
             raise InvalidInput("a passphrase and the system keyring are both chosen", "Choose one.")
-        if self.exists and (agent is not None or not (sealing or name)):
+        settled = bool(self._rows())  # a folder that only holds API keys is not
+        if settled and (agent is not None or not (sealing or name)):
             raise InvalidInput(
                 f"{self.home} is set up already", "See `muniment agent list`, `muniment doctor`."
             )
@@ -237,7 +238,7 @@ class Peer:
         self.folder.make()
         if sealing:
             self._seal_keys(passphrase)
-        if not self.exists:
+        if not settled:
             self.new_agent(agent or DEFAULT_AGENT)
         if name is not None:
             self._made_store().set_meta("name", name)

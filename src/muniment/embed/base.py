@@ -124,10 +124,7 @@ def _shape(found: NDArray[Any]) -> str:
     return " × ".join(map(str, found.shape)) + " numbers" if found.ndim else "one number"
 
 
-def readable(texts: Iterable[str], max_chars: int | None = None) -> list[str]:
-    """Texts as every model takes them: cut, lone surrogates replaced, and never empty."""
-    found = []
-    for text in texts:
-        part = text if max_chars is None else text[:max_chars]
-        found.append(part.encode("utf-8", "replace").decode() or " ")
-    return found
+def readable(texts: Iterable[str], max_chars: int | None = None, prefix: str = "") -> list[str]:
+    """Texts as every model takes them: cut, behind their prefix, lone surrogates replaced, and never empty."""
+    parts = (prefix + (text if max_chars is None else text[:max_chars]) for text in texts)
+    return [part.encode("utf-8", "replace").decode() or " " for part in parts]

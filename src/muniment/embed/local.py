@@ -158,10 +158,7 @@ class LocalEmbedder:
             EmbedderMismatch: It is another one, can't be read, or gives no usable vectors.
         """
         runner = self._open()
-        prefix = runner.model.document_prefix if self._options.document_prefix is None else None
-        return self._shape.take(
-            runner.run(self._clean(texts, prefix or self._options.document_prefix or "")), len(texts)
-        )
+        return self._run(runner, texts, self._options.document_prefix, runner.model.document_prefix)
 
     def query(self, text: str) -> Vectors:
         """Vector of a question: shape (dimension,), float32, unit length.
@@ -170,9 +167,8 @@ class LocalEmbedder:
             EmbedderError: As for `documents`.
         """
         runner = self._open()
-        prefix = runner.model.query_prefix if self._options.query_prefix is None else None
-        rows = runner.run(self._clean([text], prefix or self._options.query_prefix or ""))
-        found: Vectors = self._shape.take(rows, 1)[0]
+        rows = self._run(runner, [text], self._options.query_prefix, runner.model.query_prefix)
+        found: Vectors = rows[0]
         return found
 
     def close(self) -> None:
@@ -180,9 +176,10 @@ class LocalEmbedder:
         with self._lock:
             self._runner = None
 
-    def _clean(self, texts: Sequence[str], prefix: str) -> list[str]:
+    def _run(self, runner: _Runner, texts: Sequence[str], chosen: str | None, own: str) -> Vectors:
         most = min(self._options.max_chars, _MOST_CHARS)
-        return readable((prefix + text[:most] for text in texts), most + len(prefix))
+        clean = readable(texts, most, own if chosen is None else chosen)
+        return self._shape.take(runner.run(clean), len(texts))
 
     def _open(self) -> _Runner:
         with self._lock:

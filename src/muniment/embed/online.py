@@ -75,7 +75,7 @@ class OnlineEmbedder:
             self._model = None
 
     def _run(self, how: str, texts: Sequence[str], prefix: str) -> Vectors:
-        clean = readable((prefix + text for text in texts), self._options.max_chars)
+        clean = readable(texts, self._options.max_chars, prefix)
         try:
             with self._lock:
                 if self._model is None:

@@ -145,7 +145,7 @@ class ServerEmbedder:
             InvalidInput: The API key can't be sent.
         """
         options = self._options
-        clean = readable(((options.document_prefix or "") + text for text in texts), options.max_chars)
+        clean = readable(texts, options.max_chars, options.document_prefix or "")
         runs = batches([len(text) for text in clean], options.batch, _BATCH_CHARS)
         retry = Retry(attempts=options.attempts)
         found = [self._call(clean[run.start : run.stop], retry, options.timeout) for run in runs]
@@ -158,7 +158,7 @@ class ServerEmbedder:
             EmbedderError | InvalidInput: As for `documents`.
         """
         options = self._options
-        clean = readable([(options.query_prefix or "") + text], options.max_chars)
+        clean = readable([text], options.max_chars, options.query_prefix or "")
         retry = Retry(attempts=min(_QUERY_ATTEMPTS, options.attempts))
         found: Vectors = self._call(clean, retry, min(options.timeout, options.query_timeout))[0]
         return found

@@ -44,29 +44,54 @@ class _Line:
             limits=httpx2.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=60.0),
         )
         self._twin: socket.socket | None = None
+        self._lock = threading.Lock()
+        self._turn = 0
         self.cut_off = False
+
+    def begin(self) -> int:
+        """Another exchange; gives its number, by which it can be cut."""
+        with self._lock:
+            self._turn += 1
+            self.cut_off = False
+            return self._turn
+
+    def end(self) -> bool:
+        """The exchange is over and can't be cut any more; whether it was not."""
+        with self._lock:
+            self._turn += 1
+            return not self.cut_off
 
     def trace(self, event: str, info: Mapping[str, Any]) -> None:
         """Keep a second handle on each new connection."""
         if event == "connection.connect_tcp.complete":
             self._drop_twin()
             plain = info["return_value"].get_extra_info("socket")
-            if isinstance(plain, socket.socket):
-                self._twin = plain.dup()
+            with self._lock:
+                if isinstance(plain, socket.socket):
+                    self._twin = plain.dup()
+                if self.cut_off:  # while it was being made
+                    self._hang_up()
 
-    def cut(self) -> None:
-        """End the exchange that is under way: whoever reads sees the end of the stream."""
-        self.cut_off = True
+    def cut(self, turn: int) -> None:
+        """End that exchange, if it is still under way: whoever reads sees the end of the stream."""
+        with self._lock:
+            if turn == self._turn:
+                self.cut_off = True
+                self._hang_up()
+
+    def _hang_up(self) -> None:
         if self._twin is not None:
             with contextlib.suppress(OSError):
                 self._twin.shutdown(socket.SHUT_RDWR)
 
     def _drop_twin(self) -> None:
-        if self._twin is not None:
-            self._twin.close()
-            self._twin = None
+        with self._lock:
+            twin, self._twin = self._twin, None
+        if twin is not None:
+            twin.close()
 
     def close(self) -> None:
+        """Let go of the connection."""
         self.client.close()
         self._drop_twin()
 
@@ -117,16 +142,16 @@ class Wire:
         """
         self._check_key()
         line = self._take_line()
-        timer = threading.Timer(left_s, line.cut)
+        timer = threading.Timer(left_s, line.cut, (line.begin(),))
         timer.daemon = True
         timer.start()
         sound = False
         try:
             found = self._exchange(line, payload, left_s, most_bytes)
-            sound = isinstance(found, Answer) and not line.cut_off
+            sound = isinstance(found, Answer)
         finally:
             timer.cancel()
-            self._give_back(line, sound)
+            self._give_back(line, line.end() and sound)
         return found
 
     def _exchange(self, line: _Line, payload: bytes, left_s: float, most: int) -> Answer | Passing:

@@ -69,6 +69,19 @@ def test_the_first_key_comes_before_the_first_memory(tmp_path: Path) -> None:
         assert peer.credentials.get("openai") == KEY
 
 
+def test_a_folder_that_holds_only_keys_can_still_be_set_up(tmp_path: Path) -> None:
+    """`init` names the first agent and seals what is there."""
+    with muniment.open(tmp_path / "home") as peer:
+        peer.credentials.set("openai", KEY)
+        done = peer.init(agent="ava", passphrase="correct horse")
+        assert [agent["name"] for agent in done["agents"]] == ["ava"]
+        assert done["keys"] == "passphrase"
+        with pytest.raises(InvalidInput, match="set up already"):
+            peer.init(agent="ben")
+    with muniment.open(tmp_path / "home") as peer, pytest.raises(KeyringLocked):
+        peer.credentials.get("openai")
+
+
 def test_a_sealed_keyring_opens_for_its_passphrase_alone(tmp_path: Path) -> None:
     """Without it a key is neither given nor shown by its fingerprint; it can be replaced and forgotten."""
     home = tmp_path / "home"

@@ -117,3 +117,4 @@ def test_text_is_made_readable() -> None:
     """Cut, free of lone surrogates, never empty."""
     assert readable(["abc", "", "a\ud800b", "🙂🙂"], 2) == ["ab", " ", "a?", "🙂🙂"]
     assert readable(["abc"]) == ["abc"]
+    assert readable(["abc", ""], 2, "q: ") == ["q: ab", "q: "]

@@ -24,6 +24,7 @@ from muniment.embed.factory import open_embedder
 from muniment.embed.openai import ServerEmbedder
 from muniment.embed.options import options
 from muniment.embed.policy import Breaker
+from muniment.embed.wire import _Line
 
 from .conftest import Act, Server, Time, drips, gives, hangs_up, ok, says, vector
 
@@ -105,9 +106,9 @@ def test_what_is_asked(server: Server) -> None:
 def test_texts_go_in_batches_with_their_prefix_cut_at_a_length(server: Server) -> None:
     """By count and by characters; a question is one call, however long."""
     made = embedder(server, batch=2, max_chars=6, document_prefix="d: ", query_prefix="q: ")
-    assert made.documents(["one", "two", "three"]).shape == (3, 3)
+    assert made.documents(["one", "two", "three!x"]).shape == (3, 3)
     made.query("a long question")
-    assert server.texts == [["d: one", "d: two"], ["d: thr"], ["q: a l"]]
+    assert server.texts == [["d: one", "d: two"], ["d: three!"], ["q: a long"]]
     wide = embedder(server, max_chars=150_000)
     wide.documents(["x" * 150_000] * 3)
     assert [len(texts) for texts in server.texts[3:]] == [1, 1, 1]
@@ -414,3 +415,17 @@ def test_the_circuit_can_be_set(server: Server, moment: Time) -> None:
         made.query("tea")
     with pytest.raises(EmbedderUnavailable, match="left alone"):
         made.query("tea")
+
+
+def test_a_cut_that_comes_late_ends_no_later_exchange() -> None:
+    """A connection is used again: the timer of one exchange has no power over the next."""
+    line = _Line()
+    first = line.begin()
+    assert line.end()
+    second = line.begin()
+    line.cut(first)
+    assert not line.cut_off
+    line.cut(second)
+    assert line.cut_off
+    assert not line.end()
+    line.close()
