@@ -26,6 +26,7 @@ FLOORS: list[list[str]] = [
             "witness",
             "check",
             "doctor",
+            "credentials",
         ),
         *("config", "rulings", "epoch_keys", "project", "founding", "corpus", "query", "opening", "reading"),
         *("recalling", "writing", "remembering", "forgetting", "receiving", "transfer", "verify", "views"),

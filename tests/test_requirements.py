@@ -31,6 +31,9 @@ HEAVY = {
     "Stemmer",
     "keyring",
     "asyncio",
+    "httpx2",
+    "onnxruntime",
+    "tokenizers",
 }
 
 

@@ -29,6 +29,7 @@ class Settings:
         k1: How soon a repeated word stops adding to the score; `b` how much long texts are held back.
         context: Whether the neighbours and the whole conversation of a record count.
         busy_ms: How long a write waits for another process, in milliseconds.
+        embedding: What turns text into vectors: the block of `muniment.embed.options`; None for words alone.
     """
 
     agent: str | None = None
@@ -38,6 +39,7 @@ class Settings:
     b: float = 0.75
     context: bool = True
     busy_ms: int = 10_000
+    embedding: Mapping[str, Any] | None = None
 
     @property
     def weights(self) -> ContextWeights | None:
@@ -85,11 +87,28 @@ def from_mapping(values: Any, where: str) -> Settings:
             raise InvalidInput(
                 f"{where}: unknown setting {str(name)[:40]!r}", f"Settings are {', '.join(known)}."
             )
-        if not _fits(name, value):
+        if name == "embedding":
+            _check_embedding(value, where)
+        elif not _fits(name, value):
             raise InvalidInput(
                 f"{where}: {name} can't be {value!r}", "See docs/settings.md for what it takes."
             )
     return Settings(**{str(name): value for name, value in values.items()})
+
+
+def _check_embedding(value: Any, where: str) -> None:
+    """Refuse a block that opens no embedder. Its values are not repeated: one may be a key, misplaced."""
+    if value is None:
+        return
+    from muniment.embed.options import options
+
+    try:
+        options(value)
+    except InvalidInput as error:
+        fault = error
+    else:
+        return
+    raise InvalidInput(f"{where}: {fault.message}", fault.next_step)
 
 
 def _fits(name: str, value: Any) -> bool:

@@ -37,7 +37,7 @@ def examine(peer: Peer) -> list[Finding]:
     if peer.exists:
         findings += _keys(peer)
         findings += [finding for info in _agents(peer, findings) for finding in _bank(peer, info)]
-    return findings
+    return [*findings, *_embedder(peer)]
 
 
 def _program() -> Finding:
@@ -98,3 +98,28 @@ def _bank(peer: Peer, name: str) -> Iterator[Finding]:
         return
     megabytes = stats.file_bytes / 1e6
     yield Finding(label, OK, f"{stats.records} records, {stats.entries} entries, {megabytes:.1f} MB")
+
+
+def _embedder(peer: Peer) -> Iterator[Finding]:
+    """A model on this machine is tried out; a server is not asked, only whether there is a key for it."""
+    block = peer.host.settings.embedding
+    if block is None:
+        return
+    from muniment.embed.factory import open_embedder
+    from muniment.embed.options import REMOTE, options
+
+    chosen = options(block)
+    try:
+        embedder = open_embedder(block, peer.credentials.get)
+        if chosen.backend in REMOTE:
+            kept = "an API key is kept" if peer.credentials.get(chosen.provider) else "no API key is kept"
+            said = f"{embedder.name} at {chosen.api_base} (not asked); {kept}"
+        elif chosen.backend == "local":
+            said = f"{embedder.name}, {len(embedder.query('a question'))} numbers a vector"
+        else:
+            said = f"{embedder.name} (not loaded: it may have to be downloaded)"
+        embedder.close()
+    except MunimentError as error:
+        yield Finding("embedder", FAIL, error.message, error.next_step)
+    else:
+        yield Finding("embedder", OK, said)

@@ -36,6 +36,7 @@ from muniment.store.sqlite import SqliteStore
 from muniment.views import AgentInfo
 
 if TYPE_CHECKING:
+    from muniment.credentials import Credentials
     from muniment.doctor import Finding
 
 AGENT_VARIABLE = "MUNIMENT_AGENT"
@@ -197,6 +198,13 @@ class Peer:
         row = store.agent_by_key(key)
         return store.name_of(key) if row is None else row.name
 
+    @property
+    def credentials(self) -> Credentials:
+        """The API keys of embedding servers, sealed."""
+        from muniment.credentials import Credentials
+
+        return Credentials(self)
+
     # Set-up and care
 
     def init(
@@ -220,7 +228,8 @@ class Peer:
         sealing = passphrase is not None or use_system_keyring
         if passphrase is not None and use_system_keyring:
             raise InvalidInput("a passphrase and the system keyring are both chosen", "Choose one.")
-        if self.exists and (agent is not None or not (sealing or name)):
+        settled = bool(self._rows())  # a folder that only holds API keys is not
+        if settled and (agent is not None or not (sealing or name)):
             raise InvalidInput(
                 f"{self.home} is set up already", "See `muniment agent list`, `muniment doctor`."
             )
@@ -229,7 +238,7 @@ class Peer:
         self.folder.make()
         if sealing:
             self._seal_keys(passphrase)
-        if not self.exists:
+        if not settled:
             self.new_agent(agent or DEFAULT_AGENT)
         if name is not None:
             self._made_store().set_meta("name", name)
@@ -325,6 +334,20 @@ class Peer:
     def _make_store(self, bank: BankId) -> BankStore:
         banks = self.folder.sub("banks").make()
         return SqliteStore.create(Path(banks.path) / f"{cid_text(bank)}.db", bank, busy_ms=self._busy_ms)
+
+    def standing_store(self) -> PeerStore | None:
+        """The file `peer.db`, if anything was written here."""
+        return self._peer_store()
+
+    def made_store(self) -> PeerStore:
+        """The file `peer.db`, in a folder that is made if it must be."""
+        self.folder.make()
+        return self._made_store()
+
+    def owner(self) -> bytes:
+        """The public key of this peer's owner, which is made if it must be."""
+        with self.folder.lock("agents"):
+            return self._owner()
 
     def _owner(self) -> bytes:
         """The peer's first key: controller of every agent made here unless another is named."""

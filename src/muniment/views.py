@@ -233,6 +233,18 @@ class ImportReport:
 
 
 @dataclass(frozen=True, slots=True)
+class CredentialInfo:
+    """That an API key is kept: its provider, and 8 hex digits that tell it from others; None if it does not open."""
+
+    provider: str
+    fingerprint: str | None
+
+    def to_json(self) -> dict[str, Any]:
+        """What `--json` prints; nothing of the key."""
+        return {"provider": self.provider, "fingerprint": self.fingerprint}
+
+
+@dataclass(frozen=True, slots=True)
 class AgentInfo:
     """An agent of this peer: its name, keys and bank."""
 

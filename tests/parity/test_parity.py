@@ -17,6 +17,7 @@ from muniment.surfaces.cli import main
 
 Call = Callable[[Any, Any], Any]  # peer, agent -> result
 
+SECRET = "sk-example-1234"
 NOTES = [
     ("Build with nix, copy to prod", {"key": "deploy", "tags": ["ops"], "title": "Deploy"}),
     ("Build with nix, then copy to prod on Friday", {"key": "deploy", "tags": ["ops"], "title": "Deploy"}),
@@ -69,6 +70,9 @@ SAME: list[tuple[str, list[str], Call, Callable[[Any], Any]]] = [
     ("agent show", ["agent", "show", "ava"], lambda p, _: p.agent_info("ava"), plain),
     ("agent show", ["agent", "show"], lambda p, _: p.agent_info("ava"), plain),
     ("key mine", ["key", "mine"], lambda _, a: a.claim(), lambda entry: {"agent": "ava", "entry": entry}),
+    ("credential set", ["credential", "set", "lab"], lambda p, _: p.credentials.set("lab", SECRET), plain),
+    ("credential list", ["credential", "list"], lambda p, _: p.credentials.list(), listed("credentials")),
+    ("credential remove", ["credential", "remove", "openai"], lambda p, _: p.credentials.remove("openai"), plain),
     ("init", ["init", "--name", "laptop"], lambda p, _: p.init(name="laptop"), dict),
     ("check", ["check"], lambda _, a: a.check(),
      lambda found: {"agent": "ava", "ok": True, "rebuilt": False, "problems": found}),
@@ -105,6 +109,10 @@ WRONG: list[tuple[str, list[str], Call]] = [
     ("agent list", ["agent", "list", "--home", "foreign"], lambda *_: muniment.open("foreign").agents()),
     ("agent show", ["agent", "show", "eve"], lambda p, _: p.agent_info("eve")),
     ("key mine", ["key", "mine", "--agent", "eve"], lambda p, _: p.choose_agent("eve").claim()),
+    ("credential set", ["credential", "set", "No Name"], lambda p, _: p.credentials.set("No Name", SECRET)),
+    ("credential list", ["credential", "list", "--home", "foreign"],
+     lambda *_: muniment.open("foreign").credentials.list()),
+    ("credential remove", ["credential", "remove", "lab"], lambda p, _: p.credentials.remove("lab")),
     ("init", ["init", "--agent", "ava"], lambda p, _: p.init(agent="ava")),
     ("check", ["check", "--agent", "eve"], lambda p, _: p.choose_agent("eve").check()),
     ("verify", ["verify", "--agent", "eve"], lambda p, _: p.choose_agent("eve").verify()),
@@ -121,8 +129,10 @@ def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
         agent = peer.agent("ava", create=True)
         for text, more in NOTES:
             agent.remember(text, **more)  # type: ignore[arg-type]
+        peer.credentials.set("openai", SECRET)
     shutil.copytree(first, second)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(f"{SECRET}\n".encode())))
     Path("notes.txt").write_text("Ava: when do we deploy?\nBen: on Friday\n", "utf-8")
     Path("foreign").mkdir()
     Path("foreign/peer.db").write_text("somebody's notes " * 100)

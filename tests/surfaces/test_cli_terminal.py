@@ -43,7 +43,7 @@ def on_terminal(*words: str, answers: tuple[str, ...] = (), **environment: str) 
                 if not part:
                     break
                 seen += part
-            if told < len(answers) and len(re.findall(rb"(?:assphrase|again): ", seen)) > told:
+            if told < len(answers) and len(re.findall(rb"(?:assphrase|again|not shown\)): ", seen)) > told:
                 os.write(ours, answers[told].encode() + b"\n")
                 told += 1
     finally:
@@ -128,7 +128,8 @@ def test_each_command_can_be_drawn() -> None:
     for words in (
         ["recall", "tea"], ["recall"], ["recall", "zzz"], ["get", "k"], ["list"], ["list", "--tag", "none"],
         ["history", "k"], ["why", "short", "k"], ["why", "zzz", "k"], ["stats"], ["forget", "k"],
-        ["forget", "--undo", "k"], ["agent", "list"], ["agent", "show"], ["check"], ["verify"], ["doctor"],
+        ["forget", "--undo", "k"], ["agent", "list"], ["agent", "show"], ["credential", "list"],
+        ["check"], ["verify"], ["doctor"],
         ["remember", "short", "--key", "k"], ["remember", "new", "--key", "k"], ["agent", "new", "ben"],
     ):  # fmt: skip
         code, seen = on_terminal(*words, MUNIMENT_AGENT="default")
@@ -147,6 +148,23 @@ def test_a_passphrase_is_asked_twice_and_not_shown() -> None:
     assert "Passphrase:" in seen
     assert program("recall", "tea").returncode == 7
     assert b"tea" in program("recall", "tea", MUNIMENT_PASSPHRASE=SECRET).stdout
+
+
+def test_an_api_key_is_asked_for_and_not_shown() -> None:
+    """Once, since a wrong one can be set again; then it is listed by its fingerprint, drawn for a person."""
+    code, seen = on_terminal("credential", "set", "openai", answers=("sk-typed-4711",))
+    assert code == 0, seen
+    assert "sk-typed" not in seen
+    code, seen = on_terminal("credential", "list")
+    assert code == 0, seen
+    mark = program("credential", "list").stdout.split()[1].decode()
+    assert mark in seen
+    assert "fingerprint" in seen
+    code, seen = on_terminal("credential", "set", "openai", answers=("",))
+    assert code == 2, seen
+    code, seen = on_terminal("credential", "remove", "openai")
+    assert code == 0, seen
+    assert program("credential", "list").stdout == b"no API keys\n"
 
 
 @pytest.mark.parametrize("answers", [(SECRET, "another"), ("",)], ids=["differ", "empty"])

@@ -1,6 +1,20 @@
 """Uses of the public names, written as a caller would; checked by mypy, never run."""
 
 import muniment
+from muniment.embed.base import Embedder
+from muniment.embed.callable import CallableEmbedder
+from muniment.embed.factory import open_embedder
+from muniment.embed.local import LocalEmbedder
+from muniment.embed.online import OnlineEmbedder
+from muniment.embed.openai import ServerEmbedder
+from muniment.embed.options import options
+from muniment.testing.embedders import (
+    CountingEmbedder,
+    FailingEmbedder,
+    RandomEmbedder,
+    SlowEmbedder,
+    StaticEmbedder,
+)
 
 
 def remember_and_recall(home: str) -> list[str]:
@@ -22,3 +36,24 @@ def remember_and_recall(home: str) -> list[str]:
 def errors(error: muniment.MunimentError) -> tuple[int, str, str, str]:
     """What a surface needs of an error."""
     return error.exit_code, error.name, error.message, error.next_step
+
+
+def embedders(peer: muniment.Peer) -> list[Embedder]:
+    """Every embedder is one to the type checker, the fakes too; keys come from the peer."""
+    chosen = options({"backend": "openai", "model": "m"})
+    made: Embedder = open_embedder({"backend": "local"}, peer.credentials.get)
+    fake = RandomEmbedder(8)
+    return [
+        made,
+        ServerEmbedder(chosen, lambda: peer.credentials.get("openai")),
+        LocalEmbedder(chosen),
+        OnlineEmbedder(chosen),
+        CallableEmbedder("mine/m", lambda texts: [[1.0] for _ in texts]),
+        *(
+            fake,
+            StaticEmbedder({"a": [1.0]}),
+            SlowEmbedder(fake, 1.0),
+            FailingEmbedder(fake),
+            CountingEmbedder(fake),
+        ),
+    ]

@@ -32,7 +32,11 @@ MunimentError
 │   ├── WrongPassphrase       it does not open the keyring
 │   └── UnknownKey            the private key is not in custody here
 ├── ImportFailed          a file to import has a fatal line      (exit 8)
-└── MissingExtra          an optional part is not installed      (exit 9)
+├── MissingExtra          an optional part is not installed      (exit 9)
+└── EmbedderError         no vectors come of a text              (exit 10)
+    ├── EmbedderUnavailable   no answer in time, or nothing there that answers
+    ├── EmbedderRefused       the server says no to key, model or text
+    └── EmbedderMismatch      an answer or a model file that is not what was asked for
 ```
 """
 
@@ -228,3 +232,21 @@ class MissingExtra(MunimentError):
             f"{what_for} needs the extra `{extra}`", f"Install it with: pip install 'muniment[{extra}]'"
         )
         self.extra = extra
+
+
+class EmbedderError(MunimentError):
+    """No vectors come of a text. Memories are kept and found by words all the same."""
+
+    exit_code = 10
+
+
+class EmbedderUnavailable(EmbedderError):
+    """No answer came in time, nothing answers there, or it rests after failures."""
+
+
+class EmbedderRefused(EmbedderError):
+    """The server answers, and says no: to the key, the model or the text."""
+
+
+class EmbedderMismatch(EmbedderError):
+    """Another number of vectors, another dimension, no usable numbers, or a model file that is another one."""

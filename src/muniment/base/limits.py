@@ -42,5 +42,9 @@ class Limits:
     waiting_per_author: int = 4096  # entries kept whose past is not here
     import_line_bytes: int = 16 * 1024 * 1024
 
+    vector_dimension: int = 65_536  # numbers in one vector
+    embedder_answer_bytes: int = 64 * 1024 * 1024  # one answer of an embedding server
+    credential_chars: int = 4096  # an API key
+
 
 LIMITS = Limits()

@@ -36,7 +36,8 @@ class Param:
     Attributes:
         name: As the library calls it, and as JSON surfaces do.
         type: `text` · `integer` · `flag` (true or false) · `time` (ISO 8601 or Unix ms) · `object` (JSON
-            object; `key=value` where words are typed) · `path` · `secret` (never taken from a command line).
+            object; `key=value` where words are typed) · `path` · `secret` (never taken from a command line:
+            an option asks for a new passphrase, a positional for a key, unseen or from standard input).
         help: One sentence, without full stop.
         default: What holds when nothing is said; the handler gets it.
         option: The name that people type, where it differs: `tag` for `tags`.
@@ -119,6 +120,7 @@ class Command:
 GROUPS: Mapping[str, str] = {
     "agent": "The agents of this installation.",
     "key": "The keys that sign.",
+    "credential": "API keys of embedding servers, sealed.",
 }
 
 # Full name -> family and summary: enough for every list, without importing a family.
@@ -137,6 +139,9 @@ _INDEX: Mapping[str, tuple[str, str]] = {
     "agent list": ("agents", "List the agents of this installation."),
     "agent show": ("agents", "Show an agent's keys and its memory."),
     "key mine": ("agents", "Say that all entries by an agent's key are its own."),
+    "credential set": ("credentials", "Keep a provider's API key, sealed."),
+    "credential list": ("credentials", "List the providers that have an API key."),
+    "credential remove": ("credentials", "Forget a provider's API key."),
     "init": ("host", "Choose how this installation is set up."),
     "check": ("host", "Look for damage in files, and mend what can be made again."),
     "verify": ("host", "Prove every signature and every right to write."),

@@ -222,6 +222,29 @@ class PeerStore:
         """All names given to keys that are no agents of this peer."""
         return dict(self._connections.link().run("SELECT key, name FROM names ORDER BY name"))
 
+    # Credentials
+
+    def set_credential(self, provider: str, sealed: bytes | None) -> None:
+        """Keep a provider's sealed API key in place of any other; None forgets it."""
+        with self._connections.write() as link:
+            if sealed is None:
+                link.run("DELETE FROM credentials WHERE provider = ?", (provider,))
+            else:
+                link.run(
+                    "INSERT OR REPLACE INTO credentials (provider, sealed) VALUES (?, ?)", (provider, sealed)
+                )
+
+    def credential(self, provider: str) -> bytes | None:
+        """A provider's sealed API key; None if there is none."""
+        sql = "SELECT sealed FROM credentials WHERE provider = ?"
+        rows = self._connections.link().run(sql, (provider,))
+        return rows[0][0] if rows else None
+
+    def credentials(self) -> list[str]:
+        """The providers that have a key, by name."""
+        rows = self._connections.link().run("SELECT provider FROM credentials ORDER BY provider")
+        return [row[0] for row in rows]
+
 
 def _agent(row: tuple[Any, ...]) -> AgentRow:
     name, key, bank, controller, created = row

@@ -84,6 +84,19 @@ def test_values_of_the_installation(store: PeerStore) -> None:
     assert store.meta("owner") is None
 
 
+def test_sealed_keys_of_providers(store: PeerStore) -> None:
+    """One for each provider: replaced, listed by name, forgotten."""
+    assert (store.credential("openai"), store.credentials()) == (None, [])
+    store.set_credential("openai", b"one")
+    store.set_credential("lab", b"\0two")
+    store.set_credential("openai", b"three")
+    assert (store.credential("openai"), store.credential("lab")) == (b"three", b"\0two")
+    assert store.credentials() == ["lab", "openai"]
+    store.set_credential("openai", None)
+    store.set_credential("openai", None)
+    assert store.credentials() == ["lab"]
+
+
 def test_several_calls_are_one_write(store: PeerStore) -> None:
     """An exception undoes all calls inside one `write()`."""
 

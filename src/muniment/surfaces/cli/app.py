@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from muniment.base.errors import InvalidInput
 from muniment.base.limits import LIMITS
 from muniment.commands.context import Context, Tick
 from muniment.commands.table import Command, Param, invoke
@@ -102,6 +103,8 @@ def _plain(name: str) -> Callable[[Any], str]:
 
 def _value(param: Param, typed: Any, given: Globals) -> Any:
     """A parameter's value from what was typed; None where nothing was."""
+    if param.type == "secret" and param.positional:
+        return _secret(typed)
     if param.stdin and (typed == STDIN or (typed is None and _piped())):
         return _read_stdin()
     if param.name == "agent" and typed is None:
@@ -115,6 +118,19 @@ def _value(param: Param, typed: Any, given: Globals) -> Any:
     if param.type == "flag":
         return param.default is not True
     return from_words(param, [typed] if isinstance(typed, str) else typed)
+
+
+def _secret(typed: Any) -> str | None:
+    """A key: from standard input, or asked for. What was typed in its place is refused and not repeated."""
+    from muniment.surfaces.cli.asking import new_secret
+
+    if typed not in (None, (STDIN,)):
+        raise InvalidInput(
+            "an API key is not taken from the command line",
+            "Leave it out: it is asked for, or read from standard input. What was typed may stand in the history "
+            "of the shell; think of replacing the key.",
+        )
+    return _read_stdin() if typed or _piped() else new_secret()
 
 
 def _piped() -> bool:

@@ -1,4 +1,4 @@
-"""The one question that the command line asks: the passphrase."""
+"""The questions that the command line asks: the passphrase, and an API key."""
 
 from __future__ import annotations
 
@@ -44,6 +44,19 @@ def new_passphrase() -> str:
     if first != _ask("The same again: "):
         raise InvalidInput("the two passphrases differ", "Nothing was changed; try again.")
     return first
+
+
+def new_secret() -> str:
+    """An API key to keep, typed or pasted unseen.
+
+    Raises:
+        InvalidInput: Nobody is there to ask.
+    """
+    if not _somebody():
+        raise InvalidInput(
+            "nobody is here to ask for the API key", "Pipe it in, or run the command in a terminal."
+        )
+    return _ask("API key (not shown): ").strip()
 
 
 def _somebody() -> bool:

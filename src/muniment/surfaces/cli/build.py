@@ -45,7 +45,17 @@ def global_options(*, without: Sequence[str] = ()) -> list[click.Parameter]:
     return [option for option in found if option.name not in without]
 
 
+class _Unwanted(click.Argument):
+    """Takes in what was typed where nothing should be, so that no message of `click` repeats it."""
+
+    def get_usage_pieces(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Nothing: it is not offered."""
+        return []
+
+
 def _option(param: Param) -> click.Parameter:
+    if param.type == "secret" and param.positional:
+        return _Unwanted([param.name], required=False, nargs=-1, type=click.UNPROCESSED)
     name = f"--{param.typed_name}"
     if param.positional:
         shown = param.metavar or param.name.upper()
@@ -122,7 +132,8 @@ class TableCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Arguments, options, then what every command takes."""
-        arguments = [(p.metavar or p.name.upper(), _sentence(p)) for p in self.command.params if p.positional]
+        by_place = [p for p in self.command.params if p.positional and p.type != "secret"]
+        arguments = [(p.metavar or p.name.upper(), _sentence(p)) for p in by_place]
         options = [p for p in self.own if isinstance(p, click.Option)]
         shared = [p for p in self.get_params(ctx) if isinstance(p, click.Option) and p not in options]
         for title, rows in (

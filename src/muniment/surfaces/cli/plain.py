@@ -7,7 +7,7 @@ from typing import Any
 
 from muniment.commands.results import Checkup, Chosen, Claimed, Exported, Findings, Listed
 from muniment.surfaces.cli.words import count, number, one_line, shown, size, utc
-from muniment.views import AgentInfo, Hit, Hits, ImportReport, Record, Remembered, Stats, Why
+from muniment.views import AgentInfo, CredentialInfo, Hit, Hits, ImportReport, Record, Remembered, Stats, Why
 
 LINE = 160
 
@@ -205,6 +205,25 @@ def _agents(agents: Listed) -> str:
     )
 
 
+def credential_mark(credential: CredentialInfo) -> str:
+    """By what to tell a key from others."""
+    return credential.fingerprint or "does not open here: set it again"
+
+
+def kept_line(credential: CredentialInfo) -> str:
+    """What `credential set` did."""
+    return f"kept for {credential.provider}, sealed: {credential_mark(credential)}"
+
+
+def forgotten_line(credential: CredentialInfo) -> str:
+    """What `credential remove` did."""
+    return f"no API key is kept for {credential.provider} any more"
+
+
+def _credentials(found: Listed) -> str:
+    return _fields((item.provider, credential_mark(item)) for item in found) or "no API keys"
+
+
 def plain_value(value: Any) -> str:
     """A value of a report whose fields are not known here."""
     if isinstance(value, bool):
@@ -283,6 +302,9 @@ WRITE: Mapping[str, Callable[[Any], str]] = {
     "agent list": _agents,
     "agent show": _agent,
     "key mine": claimed_line,
+    "credential set": kept_line,
+    "credential list": _credentials,
+    "credential remove": forgotten_line,
     "init": _chosen,
     "check": _checkup,
     "verify": _verified,

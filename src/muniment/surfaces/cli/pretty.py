@@ -299,6 +299,19 @@ def _agents(agents: Listed) -> RenderableType:
     return table
 
 
+def _credentials(found: Listed) -> RenderableType:
+    if not found:
+        return Text("No API keys.", QUIET)
+    table = Table(box=None, pad_edge=False, padding=(0, 2), header_style=QUIET)
+    table.add_column("provider", style=NAME)
+    table.add_column("fingerprint of the key")
+    for item in found:
+        table.add_row(
+            Text(item.provider), Text(plain.credential_mark(item), "" if item.fingerprint else WARN)
+        )
+    return table
+
+
 def _chosen(result: Chosen) -> RenderableType:
     text = Text.assemble(("● ", GOOD), "Ready")
     return Group(text, Padding(_pairs(plain.chosen_rows(result)), (0, 0, 0, 2)))
@@ -357,6 +370,9 @@ DRAW: Mapping[str, Callable[[Any], RenderableType]] = {
     "agent list": _agents,
     "agent show": _agent,
     "key mine": lambda result: Text(plain.claimed_line(result)),
+    "credential set": lambda result: Text.assemble(("● ", GOOD), plain.kept_line(result)),
+    "credential list": _credentials,
+    "credential remove": lambda result: Text.assemble(("● ", GOOD), plain.forgotten_line(result)),
     "init": _chosen,
     "check": _checkup,
     "verify": _verified,
