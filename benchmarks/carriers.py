@@ -169,8 +169,9 @@ def main() -> None:
         for at in range(0, len(missing), BATCH):
             part = missing[at : at + BATCH]
             cache.add(part, model(part))
-            print(f"\r{name} {at + len(part)}/{len(missing)}", end="", flush=True)
-        print(f"\r{name} done, {len(missing)} new")
+            if sys.stdout.isatty():
+                print(f"\r{name} {at + len(part)}/{len(missing)}", end="", flush=True)
+        print(f"{name}: {len(missing)} new", flush=True)
 
 
 if __name__ == "__main__":

@@ -165,18 +165,24 @@ def pack_vector(values: Array | Sequence[float], dimension: int) -> bytes:
         WrongDimension: It has another number of dimensions.
         InvalidInput: It holds something that is no finite number, or only zeros.
     """
+    return direction(values, dimension).astype(ROW).tobytes()
+
+
+def direction(values: Array | Sequence[float], dimension: int) -> Array:
+    """A vector at length 1, (dimension,) float64; arguments and errors as `pack_vector`."""
     row = np.asarray(values, np.float64)
     if row.shape != (dimension,):
-        given = len(row) if row.ndim == 1 else row.size
         raise WrongDimension(
-            dimension, given, "Ask the embedder for this model's vectors, or name the model that made them."
+            dimension, row.size, "Ask the embedder of this model, or name the model that made the vector."
         )
-    size = float(np.linalg.norm(row))
-    if not np.isfinite(size) or size <= 0:
+    top = float(np.abs(row).max())
+    if not np.isfinite(top) or top <= 0:
         raise InvalidInput(
             "a vector needs finite numbers, not all zero", "Look at what the embedder answered to this text."
         )
-    return (row / size).astype(ROW).tobytes()
+    row = row / top  # so that the squares neither overflow nor vanish
+    found: Array = row / np.linalg.norm(row)
+    return found
 
 
 def unpack_vectors(rows: Sequence[bytes | None], dimension: int) -> tuple[Array, Array]:

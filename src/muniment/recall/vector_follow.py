@@ -67,8 +67,12 @@ class VectorFollower:
         self._renew()
 
     def _renew(self) -> None:
-        """Rows or segments changed."""
+        """Segments changed: finds anew where each row is."""
         self.states.place(self.segments, list(self.tail))
+        self._moved()
+
+    def _moved(self) -> None:
+        """Rows changed."""
         self.version += 1
         self._masks: dict[bool, Array] = {}
 
@@ -116,7 +120,7 @@ class VectorFollower:
         self._seen = mark
         if moved:
             self._forget()
-            self._renew()
+            self._moved()
 
     def _take_new(self, mark: Watermark, upto: int | None = None) -> int:
         """Takes in new rows; returns up to which row changes still have to be followed."""
@@ -143,6 +147,8 @@ class VectorFollower:
                 self.segments.append(make_segment(ords[usable], matrix, self.segments))
             elif len(matrix):
                 self._add(ords[usable], matrix)
+        if many:
+            self._renew()
         self._relieve()
 
     def _add(self, ords: Array, matrix: Array) -> None:
@@ -207,7 +213,7 @@ class VectorFollower:
         """Makes rows unsearchable at once, whatever the corpus says of them."""
         self._forgotten.update(number for number in ords if number > 0)
         self._forget()
-        self._renew()
+        self._moved()
 
     def _forget(self) -> None:
         for number in self._forgotten:
@@ -266,6 +272,7 @@ class VectorFollower:
                 self._maintain(budget)
                 return True
         except BaseException as error:
+            self._renew()  # all rows are still in memory, though not where they were
             self._signature = (
                 BROKEN_OFF  # what was written counts for nothing: open what is there the next time
             )
@@ -339,10 +346,10 @@ class VectorFollower:
         """Replaces segments by one file with the rows that still count."""
         numbers = [number for number, segment in enumerate(self.segments) if segment in group]
         sources = [(self.segments[n], self.states.kept(self.segments[n], n)) for n in numbers]
-        others = self.segments
-        self.segments = [segment for segment in others if segment not in group]
+        made = []
         if sum(len(kept) for _, kept in sources):
-            self.segments.append(Merged(sources, others, self.dimension).write(self._new_path()))
+            made = [Merged(sources, self.segments, self.dimension).write(self._new_path())]
+        self.segments = [segment for segment in self.segments if segment not in group] + made
         self.states.place(self.segments, list(self.tail))
 
     def _new_path(self) -> Path:

@@ -15,9 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from muniment.base.errors import InvalidInput, WrongDimension
+from muniment.base.errors import InvalidInput
+from muniment.recall.fusion import Background
 from muniment.recall.hamming import BLOCK, Nearest, distances, sign
-from muniment.recall.vector_corpus import Array, GuardedVectors, VectorCorpus
+from muniment.recall.vector_corpus import Array, GuardedVectors, VectorCorpus, direction
 from muniment.recall.vector_follow import VectorFollower
 from muniment.recall.vector_segments import CHUNK, IN_TAIL, chunks
 
@@ -35,20 +36,6 @@ class Near(NamedTuple):
 
     ord: int
     cosine: float
-
-
-class Background(NamedTuple):
-    """What cosines look like where there is nothing to find.
-
-    Attributes:
-        mean: Of the cosines.
-        spread: Their standard deviation; 0 if there are fewer than two.
-        rows: How many live rows were looked at.
-    """
-
-    mean: float
-    spread: float
-    rows: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,17 +188,7 @@ class VectorIndex:
     # -- parts of a search
 
     def _unit(self, query: Array) -> Array:
-        row = np.asarray(query, np.float32)
-        if row.shape != (self.dimension,):
-            raise WrongDimension(
-                self.dimension, row.size, "Ask with a vector of the model that made the bank's vectors."
-            )
-        size = float(np.linalg.norm(row.astype(np.float64)))
-        if not np.isfinite(size) or size <= 0:
-            raise InvalidInput(
-                "a query needs finite numbers, not all zero", "Look at what the embedder answered."
-            )
-        return (row / np.float32(size)).astype(np.float32)
+        return direction(query, self.dimension).astype(np.float32)
 
     def _allowed(self, allow: Array | None, past: bool) -> Array:
         allowed = self._follower.searchable(past)
