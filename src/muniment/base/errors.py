@@ -5,6 +5,7 @@ MunimentError
 ├── InputError            the caller's words are at fault        (exit 2)
 │   ├── LimitExceeded         a cap of `Limits` is passed
 │   ├── InvalidInput          a value that has no meaning here
+│   ├── WrongDimension        a vector of another length than its model's
 │   └── Ambiguous             a name or id that fits several things
 ├── NotFound              nothing here by that name              (exit 3)
 │   ├── UnknownAgent  ├── UnknownBank  └── UnknownRecord
@@ -80,6 +81,14 @@ class LimitExceeded(InputError):
 
 class InvalidInput(InputError):
     """A value that has no meaning here."""
+
+
+class WrongDimension(InputError):
+    """A vector of another length than its model's; `.expected` and `.given` are the two."""
+
+    def __init__(self, expected: int, given: int, next_step: str = "") -> None:
+        super().__init__(f"the vector has {given} dimensions, the model {expected}", next_step)
+        self.expected, self.given = expected, given
 
 
 class Ambiguous(InputError):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
-from muniment.base.errors import StorageError
+from muniment.base.errors import StorageError, StoreFull, StoreReadOnly
 from muniment.recall import packing
 from muniment.recall.columns import Columns
 from muniment.recall.manifest import Manifest
@@ -64,8 +65,18 @@ def write_columns(folder: Path, columns: Columns, old: Manifest, new: Manifest) 
     new.sizes[new.base] = packing.write(folder / new.base, columns.base(), {})
 
 
-def sweep(folder: Path, manifest: Manifest) -> None:
+def sweep(folder: Path, manifest: Manifest, suffix: str = SUFFIX) -> None:
     """Removes files that no manifest names any more: replaced ones, and what a broken-off maintenance left."""
-    for path in folder.glob(f"*{SUFFIX}*"):
+    for path in folder.glob(f"*{suffix}*"):
         if path.name not in manifest.sizes:
             path.unlink(missing_ok=True)
+
+
+def wrapped(error: OSError, what: str) -> StorageError:
+    """An error of the disk as one of ours; `what` can't be written."""
+    text = f"{what} can't be written: {error}"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StoreFull(text, "Free some space; the index is made again from the bank by itself.")
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return StoreReadOnly(text, "Make the folder writable; until then recall works from memory.")
+    return StorageError(text, "Look at the disk; the folder may be deleted, it is made again from the bank.")

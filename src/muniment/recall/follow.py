@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from muniment.base.errors import StorageError, StoreFull, StoreReadOnly
+from muniment.base.errors import StorageError
 from muniment.recall import columns as col
 from muniment.recall import files, manifest
 from muniment.recall.analyzer import Analyzer, Document, QueryTerm
@@ -257,7 +256,7 @@ class Follower:
                 BROKEN_OFF  # what was written counts for nothing: open what is there the next time
             )
             if isinstance(error, OSError):
-                raise _wrapped(error) from error
+                raise files.wrapped(error, "the word index") from error
             raise
 
     def _maintain(self, budget: int | None) -> None:
@@ -385,13 +384,3 @@ class Follower:
         self.manifest = new
         self._signature = manifest.signature(self.folder)
         self.columns.clean()
-
-
-def _wrapped(error: OSError) -> StorageError:
-    """An error of the disk as one of ours."""
-    text = f"the word index can't be written: {error}"
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StoreFull(text, "Free some space; the index is made again from the bank by itself.")
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return StoreReadOnly(text, "Make the folder writable; until then recall works from memory.")
-    return StorageError(text, "Look at the disk; the folder may be deleted, it is made again from the bank.")

@@ -29,7 +29,7 @@ class Manifest:
     """What a reader needs to open the index.
 
     Attributes:
-        analyzer: Fingerprint of the text analysis that made it.
+        analyzer: Fingerprint of what made it: the text analysis, or the model and its dimension.
         generation: Which making of the corpus it follows.
         last_ord: The last row that is in it.
         last_change: The last change of liveness that is in it.
@@ -73,10 +73,10 @@ class Manifest:
             body, digest = (folder / NAME).read_text("utf-8").split("\n")[:2]
             table = json.loads(body) if digest == _digest(body) else None
             if not table or table.pop("format") != FORMAT:
-                raise StoreCorrupt("the manifest of the word index is damaged")
+                raise StoreCorrupt("the manifest of the index is damaged")
             return cls(**table)
         except (ValueError, TypeError, KeyError) as error:
-            raise StoreCorrupt("the manifest of the word index is damaged") from error
+            raise StoreCorrupt("the manifest of the index is damaged") from error
 
 
 def signature(folder: Path) -> Signature | None:

@@ -12,7 +12,8 @@ import mmap
 import os
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,18 @@ from muniment.base.errors import ForeignFile, StoreCorrupt
 MAGIC = b"MNWORDS1"
 ALIGN = 64
 HEAD = struct.Struct("<8sII")
-TYPES = frozenset({"uint8", "uint16", "uint32", "uint64", "int32", "int64"})
+TYPES = frozenset({"uint8", "uint16", "uint32", "uint64", "int32", "int64", "float16", "float32"})
 
 Arrays = dict[str, np.ndarray[Any, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """An array too large to hold: its type, its length, and its pieces in order."""
+
+    kind: str
+    count: int
+    pieces: Iterable[np.ndarray[Any, Any]]
 
 
 def plan(shapes: Mapping[str, tuple[str, int]], meta: Mapping[str, Any]) -> tuple[bytes, dict[str, int], int]:
@@ -46,8 +56,8 @@ def plan(shapes: Mapping[str, tuple[str, int]], meta: Mapping[str, Any]) -> tupl
     return (HEAD.pack(MAGIC, len(body), zlib.crc32(body)) + body).ljust(room, b"\0"), offsets, at
 
 
-def write(path: Path, arrays: Mapping[str, np.ndarray[Any, Any]], meta: Mapping[str, Any]) -> int:
-    """Writes the arrays and syncs the file to disk.
+def write(path: Path, arrays: Mapping[str, np.ndarray[Any, Any] | Parts], meta: Mapping[str, Any]) -> int:
+    """Writes the arrays, in their order, and syncs the file to disk.
 
     Returns:
         The size in bytes.
@@ -55,14 +65,19 @@ def write(path: Path, arrays: Mapping[str, np.ndarray[Any, Any]], meta: Mapping[
     Raises:
         OSError: As the disk says; the caller knows what to advise.
     """
-    head, offsets, size = plan({name: (a.dtype.name, len(a)) for name, a in arrays.items()}, meta)
+    shapes = {
+        name: (a.kind, a.count) if isinstance(a, Parts) else (a.dtype.name, len(a))
+        for name, a in arrays.items()
+    }
+    head, offsets, size = plan(shapes, meta)
     # Never over an older file of that name: someone may have it mapped.
     temporary = path.with_name(path.name + ".new")
     with temporary.open("wb") as file:
         file.write(head)
         for name, array in arrays.items():
             file.seek(offsets[name])
-            file.write(np.ascontiguousarray(array).data)
+            for piece in array.pieces if isinstance(array, Parts) else (array,):
+                file.write(np.ascontiguousarray(piece).data)
         file.truncate(size)
         file.flush()
         os.fsync(file.fileno())
@@ -88,7 +103,7 @@ def read(path: Path) -> tuple[Arrays, dict[str, Any], int]:
         view = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     magic, length, crc = HEAD.unpack_from(view, 0)
     if magic != MAGIC:
-        raise ForeignFile(f"{path.name} is not a word index file")
+        raise ForeignFile(f"{path.name} is not an index file")
     body = view[HEAD.size : HEAD.size + length]
     if zlib.crc32(body) != crc:
         raise StoreCorrupt(f"{path.name} has a damaged head")

@@ -1,0 +1,261 @@
+"""The vector index of a bank: exact cosines of the candidates that 1-bit signatures find, followed row by row.
+
+Vectors are mapped float16 rows, so that a large bank takes address space and page cache rather than memory. Few rows
+are compared exactly; many by their signatures first, and the best thousand of those exactly. There is no graph: a new
+row is found at once. Processes, files and damage are dealt with as in the word index (`lexical`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from muniment.base.errors import InvalidInput
+from muniment.recall.fusion import Background
+from muniment.recall.hamming import BLOCK, Nearest, distances, sign
+from muniment.recall.vector_corpus import Array, GuardedVectors, VectorCorpus, direction
+from muniment.recall.vector_follow import VectorFollower
+from muniment.recall.vector_segments import CHUNK, IN_TAIL, chunks
+
+EXACT_ROWS = 2000  # up to so many rows are compared exactly
+RESCORED = 1000  # candidates of the signatures that are compared exactly, at least
+PER_HIT = 4  # and so many for each hit asked for
+SPARSE = 8  # one row in so many allowed, or fewer: only their signatures are looked at
+SHORT_ROWS = 1 << 14  # merges of up to so many rows are short work
+SAMPLED = 512  # rows that the background is measured on, at most
+OFFSETS = (1, 2, 3, 5, 8, 13, 21, 34)  # pairs of sampled rows so far apart stand for random pairs
+
+
+class Near(NamedTuple):
+    """A hit: the row number and its cosine with the query, above 0 and at most 1."""
+
+    ord: int
+    cosine: float
+
+
+@dataclass(frozen=True, slots=True)
+class VectorStats:
+    """Size of an index: live rows with a vector, segments, bytes on disk, rows in memory, unusable vectors met."""
+
+    records: int
+    segments: int
+    bytes: int
+    tail: int
+    unusable: int
+
+
+class VectorIndex:
+    """The vector index in a folder, of one model. Thread-safe.
+
+    Args:
+        folder: Where its files are; made when something is written.
+        corpus: What it follows.
+        dimension: Of every vector of the model, 1 or more.
+        model: Its name: files that another model made are not used.
+
+    Raises:
+        InvalidInput: The dimension has no meaning.
+    """
+
+    def __init__(self, folder: Path, corpus: VectorCorpus, dimension: int, *, model: str = "") -> None:
+        if dimension < 1:
+            raise InvalidInput(f"dimension {dimension}", "A vector has at least one number.")
+        self.dimension, self.model = dimension, model
+        fingerprint = f"vectors 1 {dimension} {model}"
+        self._follower = VectorFollower(Path(folder), corpus, dimension, fingerprint)
+        self._sample: tuple[int, Array] = (-1, np.zeros((0, dimension), np.float32))
+        self._lock = threading.RLock()
+
+    def refresh(self) -> None:
+        """Catches up with the corpus and with what other processes wrote; cheap when nothing moved."""
+        with self._lock:
+            self._follower.refresh()
+
+    def search(self, query: Array, limit: int, allow: Array | None = None, past: bool = False) -> list[Near]:
+        """The rows nearest to a query, the best first, of equal ones the newer; call `refresh` first.
+
+        Args:
+            query: (dimension,) numbers of any length but 0.
+            limit: Hits at most.
+            allow: Boolean by row number: only these may be hits. Rows beyond its end are not allowed.
+            past: Look at versions that are no longer live too.
+
+        Raises:
+            WrongDimension: The query has another number of dimensions.
+            InvalidInput: It is no finite vector, or zero.
+        """
+        asked = self._unit(query)
+        with self._lock:
+            allowed = self._allowed(allow, past)
+            if limit <= 0 or not len(rows := self._candidates(asked, limit, allowed)):
+                return []
+            found = self._cosines(asked, rows)
+        near = np.flatnonzero(found > 0)
+        best = near[np.lexsort((-rows[near], -found[near]))][:limit]
+        return [Near(*pair) for pair in zip(rows[best].tolist(), found[best].tolist(), strict=True)]
+
+    def cosines(self, query: Array, ords: Sequence[int], *, past: bool = False) -> list[float | None]:
+        """The cosine of each of these rows with a query, as `search` would give it, negative ones too.
+
+        Returns:
+            None for rows that a search could never return; errors as `search`.
+        """
+        asked = self._unit(query)
+        with self._lock:
+            mask = self._follower.searchable(past)
+            known = np.array([number for number in ords if 0 < number < len(mask) and mask[number]], np.int64)
+            found = dict(zip(known.tolist(), self._cosines(asked, known).tolist(), strict=True))
+        return [found.get(number) for number in ords]
+
+    def explain(self, query: Array, number: int, *, past: bool = False) -> float | None:
+        """The cosine of one row with a query, whatever its rank; None if a search could never return it."""
+        return self.cosines(query, [number], past=past)[0]
+
+    def background(self, query: Array | None = None) -> Background:
+        """How similar live rows are that have nothing to do with each other; or a query with rows in general.
+
+        Measured on up to `SAMPLED` rows at even distances: the same rows give the same figures.
+
+        Args:
+            query: As in `search`; None for pairs of rows.
+        """
+        asked = None if query is None else self._unit(query)
+        with self._lock:
+            sample = self._sampled()
+        if asked is not None:
+            found = sample @ asked
+        else:
+            apart = [offset for offset in OFFSETS if offset < len(sample)]
+            pairs = [np.einsum("ij,ij->i", sample[offset:], sample[:-offset]) for offset in apart]
+            found = np.concatenate(pairs) if pairs else np.zeros(0, np.float32)
+        if not len(found):
+            return Background(0.0, 0.0, len(sample))
+        return Background(float(found.mean()), float(found.std()), len(sample))
+
+    def maintain(self, budget: int | None = None) -> bool:
+        """Writes the tail as a segment and merges segments where that is due.
+
+        Searches of other threads wait for short work only; long merges are done aside.
+
+        Args:
+            budget: Rows that one merge may move at most; None for all that is due.
+
+        Returns:
+            False if another process is at it.
+
+        Raises:
+            StorageError: The folder can't be written; what it holds stays as it was.
+        """
+        with self._lock:
+            short = SHORT_ROWS if budget is None else min(budget, SHORT_ROWS)
+            if not self._follower.maintain(short):
+                return False
+            if budget == short or not self._follower.due(budget):
+                return True
+            mine = self._follower
+        corpus = GuardedVectors(mine.corpus, self._lock)
+        return VectorFollower(mine.folder, corpus, mine.dimension, mine.fingerprint).maintain(budget)
+
+    def purge(self, ords: Sequence[int]) -> bool:
+        """Takes these rows' vectors out of the index and its files now; False if another process maintains."""
+        with self._lock:
+            self._follower.forget(ords)
+            return self._follower.maintain(None)
+
+    def stats(self) -> VectorStats:
+        """How large it is."""
+        with self._lock:
+            follower = self._follower
+            return VectorStats(
+                records=int(np.count_nonzero(follower.searchable(past=False))),
+                segments=len(follower.segments),
+                bytes=sum(follower.manifest.sizes.values()),
+                tail=len(follower.tail),
+                unusable=follower.unusable,
+            )
+
+    def close(self) -> None:
+        """Lets go of all files; the index opens again on the next `refresh`."""
+        with self._lock:
+            self._follower.close()
+            self._sample = (-1, self._sample[1][:0])
+
+    # -- parts of a search
+
+    def _unit(self, query: Array) -> Array:
+        return direction(query, self.dimension).astype(np.float32)
+
+    def _allowed(self, allow: Array | None, past: bool) -> Array:
+        allowed = self._follower.searchable(past)
+        if allow is not None:
+            size = min(len(allow), len(allowed))
+            allowed = np.append(allowed[:size] & allow[:size], np.zeros(len(allowed) - size, np.bool_))
+        return allowed
+
+    def _candidates(self, asked: Array, limit: int, allowed: Array) -> Array:
+        """Row numbers to compare exactly: all that are allowed if they are few, else those with near signatures."""
+        count = int(np.count_nonzero(allowed))
+        keep = max(RESCORED, PER_HIT * limit)
+        if count <= max(EXACT_ROWS, keep):
+            return np.flatnonzero(allowed)
+        where = self._follower.states.where
+        nearest = Nearest(keep)
+        some = np.flatnonzero(allowed) if count * SPARSE <= len(allowed) else None
+        for number, segment in reversed(list(enumerate(self._follower.segments))):
+            signature = sign(asked.reshape(1, -1), segment.mean)[:, 0]
+            if some is not None:
+                mine = some[where[some] == number]
+                places = segment.positions(mine)
+                for part in chunks(len(mine), BLOCK):
+                    nearest.offer(mine[part], distances(segment.signs[:, places[part]], signature))
+                continue
+            among = segment.masked(allowed)
+            if not segment.whole(where, number):
+                among = among & (where[segment.ords] == number)
+            for part in chunks(len(segment.ords), BLOCK):
+                found = distances(segment.signs[:, part], signature)
+                nearest.offer(segment.ords[part], found, among[part])
+        tail = np.array(sorted(self._follower.tail), np.int64)
+        return np.concatenate([nearest.take().astype(np.int64), tail[allowed[tail]] if len(tail) else tail])
+
+    def _rows(self, ords: Array) -> Array:
+        """The vectors (float16) of rows that have one."""
+        follower = self._follower
+        rows = np.empty((len(ords), self.dimension), np.float16)
+        where = follower.states.where[ords]
+        for number in np.unique(where).tolist():
+            here = np.flatnonzero(where == number)
+            if number == IN_TAIL:
+                rows[here] = [follower.tail[n] for n in ords[here].tolist()]
+            else:
+                segment = follower.segments[number]
+                rows[here] = segment.rows[segment.positions(ords[here])]
+        return rows
+
+    def _cosines(self, asked: Array, ords: Array) -> Array:
+        """Exact cosines (float32) of rows that have a vector; equal vectors get equal ones, wherever they stand."""
+        found = np.zeros(len(ords), np.float32)
+        for part in chunks(len(ords), CHUNK):
+            rows = self._rows(ords[part]).astype(np.float32)
+            size = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+            found[part] = np.einsum("ij,j->i", rows, asked) / size
+        return np.clip(found, -1.0, 1.0)
+
+    def _sampled(self) -> Array:
+        """Unit rows (float32) at even distances in the bank; measured again when it has moved."""
+        follower = self._follower
+        if self._sample[0] != follower.version:
+            last, step = follower.states.last, 1
+            while last // step > SAMPLED:
+                step *= 2
+            ords = np.arange(step, last + 1, step)
+            ords = ords[follower.searchable(past=False)[ords]] if len(ords) else ords
+            rows = self._rows(ords).astype(np.float32)
+            rows /= np.sqrt(np.einsum("ij,ij->i", rows, rows)).reshape(-1, 1)
+            self._sample = (follower.version, rows)
+        return self._sample[1]
