@@ -172,7 +172,7 @@ class Wire:
                 answer = _read(response, most)
         except httpx2.TimeoutException:
             return Passing(f"did not answer within {left_s:.1f} s")
-        except httpx2.TransportError as error:
+        except (httpx2.TransportError, httpx2.InvalidURL, UnicodeError) as error:
             if line.cut_off:
                 return Passing(f"did not answer within {left_s:.1f} s")
             return Passing(f"can't be reached: {type(error).__name__}")
