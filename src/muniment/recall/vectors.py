@@ -1,7 +1,7 @@
 """The vector index of a bank: exact cosines of the candidates that 1-bit signatures find, followed row by row.
 
 Vectors are mapped float16 rows, so that a large bank takes address space and page cache rather than memory. Few rows
-are compared exactly; many by their signatures first, and the best thousand of those exactly. There is no graph: a new
+are compared exactly; many by their signatures first, and the best of those exactly. There is no graph: a new
 row is found at once. Processes, files and damage are dealt with as in the word index (`lexical`).
 """
 
@@ -23,7 +23,7 @@ from muniment.recall.vector_follow import VectorFollower
 from muniment.recall.vector_segments import CHUNK, IN_TAIL, chunks
 
 EXACT_ROWS = 2000  # up to so many rows are compared exactly
-RESCORED = 1000  # candidates of the signatures that are compared exactly, at least
+RESCORED = 1500  # candidates of the signatures that are compared exactly, at least
 PER_HIT = 4  # and so many for each hit asked for
 SHARE = 200  # and one in so many of the rows that are searched
 SCREENED = (
