@@ -14,13 +14,14 @@ import numpy as np
 from muniment.base.errors import StoreCorrupt
 from muniment.recall import packing
 from muniment.recall.columns import GONE, LIVE, PAST, STATUS
-from muniment.recall.signatures import BLOCK, Signatures, sign, unit, words_of
+from muniment.recall.signatures import Signatures, sign, unit, words_of
 from muniment.recall.vector_corpus import Array
 
 SUFFIX = ".vectors"
 WITHDRAWN = 4  # beside the status: what the segments hold of the row counts no more
 NOWHERE, IN_TAIL = -1, -2  # instead of the number of a segment
 CHUNK = 1024  # rows made float32 at a time
+SIGNED = 2048  # rows signed at a time: bounds the memory that a merge takes
 SAMPLE = 4096  # rows that a mean is taken of, at most
 GROWTH = 4  # a mean serves segments of up to so many times the rows that it was taken of
 
@@ -118,7 +119,7 @@ def make_segment(ords: Array, rows: Array, others: Sequence[Segment]) -> Segment
     """
     mean, spread = choose_mean(others, rows)
     signs = _Signing(len(rows), rows.shape[1], mean)
-    for part in chunks(len(rows), BLOCK):
+    for part in chunks(len(rows), SIGNED):
         signs.put(part, rows[part])
     arrays = {"ords": ords.astype(np.int32), "rows": rows.reshape(-1), **signs.arrays(), "mean": mean}
     return Segment(arrays, rows.shape[1], spread)
@@ -177,7 +178,7 @@ class Merged:
         return rows
 
     def _rows(self) -> Iterator[Array]:
-        for part in chunks(len(self.ords), BLOCK):
+        for part in chunks(len(self.ords), SIGNED):
             rows = self._gather(part)
             self._signs.put(part, rows)
             yield rows.reshape(-1)
