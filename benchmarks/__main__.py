@@ -16,7 +16,8 @@ import sys
 from benchmarks import cold, common, ingest, recall, remember, visible
 from benchmarks.common import Report
 
-NAMES = ("remember", "ingest", "words", "recall", "visible", "cold", "locomo")
+NAMES = ("remember", "ingest", "words", "recall", "visible", "cold", "locomo", "vectors", "fusion")
+OWN_TABLES = {"words", "locomo", "vectors", "fusion"}
 
 
 def ours(name: str, *, quick: bool, million: bool) -> Report:
@@ -31,11 +32,11 @@ def ours(name: str, *, quick: bool, million: bool) -> Report:
 
 def other(name: str, *, quick: bool, million: bool, data: str | None) -> int:
     """One that prints a table of its own."""
-    if name == "words":
+    if name in {"words", "vectors"}:
         sizes = ["10000"] if quick else ["10000", "100000", *(["1000000"] if million else [])]
         words = [*sizes, *(["--queries", "50"] if quick else [])]
     elif data is None:
-        print("\nskipped: locomo (name the folder of its data with --data)", flush=True)
+        print(f"\nskipped: {name} (name the folder of its data with --data)", flush=True)
         return 0
     else:
         words = ["--data", data]
@@ -57,7 +58,7 @@ def main() -> int:
     if not args.json:
         print(common.machine_line(), flush=True)
     for name in args.only:
-        if name in {"words", "locomo"}:
+        if name in OWN_TABLES:
             if not args.json:
                 failed |= other(name, quick=args.quick, million=args.million, data=args.data)
             continue

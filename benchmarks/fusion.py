@@ -29,6 +29,7 @@ from benchmarks import carriers, common, sets  # noqa: E402
 from muniment.recall.analyzer import Analyzer  # noqa: E402
 from muniment.recall.corpus import ListCorpus  # noqa: E402
 from muniment.recall.fusion import (  # noqa: E402
+    UNASKED,
     Background,
     Evidence,
     Floor,
@@ -207,7 +208,7 @@ def measure(
                     "agreement": [round(float(x), 2) for x in np.percentile(agreed, [5, 50, 95])],
                 })  # fmt: skip
             if floor and strange:
-                for label, rule in (("with rare words", Floor()), ("without", Floor(rare=0))):
+                for label, rule in (("asked", Floor()), ("unasked", UNASKED)):
                     rows[-1][f"floor {label}"] = [
                         round(x, 3) for x in (*clearing(own, rule), clearing(strange, rule)[0])
                     ]

@@ -1,6 +1,7 @@
 """Speed, recall and memory of the vector index, in CPU time, on clustered vectors.
 
     python -m benchmarks.vectors 10000 100000 [--dimension 384] [--queries 100] [--json]
+    python -m benchmarks.vectors --data DIR --cache DIR    recall on embeddings of texts, made by benchmarks.carriers
 
 Unit vectors in 2,000 clusters of a 48-dimensional subspace with noise, as embeddings have them. Recall is the share of
 the ten nearest by plain cosine (of the same float16 rows) that the index returns. Each figure is a median (and 95th
@@ -22,11 +23,12 @@ for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
 import numpy as np  # noqa: E402
-from benchmarks import common  # noqa: E402
+from benchmarks import carriers, common, sets  # noqa: E402
 from benchmarks.words import milliseconds  # noqa: E402
 
+from muniment.recall import vectors  # noqa: E402
 from muniment.recall.corpus import Watermark  # noqa: E402
-from muniment.recall.vector_corpus import VectorRow  # noqa: E402
+from muniment.recall.vector_corpus import ListVectors, VectorRow  # noqa: E402
 from muniment.recall.vectors import VectorIndex  # noqa: E402
 
 CLUSTERS, RANK, PART = 2000, 48, 4096
@@ -135,21 +137,63 @@ def measure(count: int, dimension: int, queries: int) -> dict[str, Any]:
     }
 
 
+def embedded(data: Path, cache: Path, tokens: int = 128) -> dict[str, dict[str, Any]]:
+    """Recall@10 by model on all texts of all sets in one bank, rescoring as small a share as of 100,000 rows."""
+    found: dict[str, dict[str, Any]] = {}
+    for model in carriers.MODELS:
+        kept = carriers.Cache(cache, model, tokens)
+        banks = [bank for name in sets.NAMES for bank in sets.load(data, name)]
+        rows = kept.get([text for bank in banks for text in bank.texts])
+        asked = kept.get([carriers.asked(model, q.text) for bank in banks for q in bank.questions])
+        if rows is None or asked is None:
+            continue
+        queries = carriers.unit(asked[:: max(1, len(asked) // 300)].astype(np.float32))
+        corpus = ListVectors(rows.shape[1])
+        for row in rows:
+            corpus.add(row)
+        stored = carriers.unit(
+            np.stack([np.frombuffer(r.vector, "<f2") for r in corpus.vectors(0, len(rows))]).astype(
+                np.float32
+            )
+        )
+        nearest = [set((np.argpartition(-line, LIMIT)[:LIMIT] + 1).tolist()) for line in queries @ stored.T]
+        usual = vectors.EXACT_ROWS, vectors.RESCORED
+        with tempfile.TemporaryDirectory() as folder:
+            index = VectorIndex(Path(folder), corpus, rows.shape[1])
+            index.refresh()
+            share = len(rows) * vectors.RESCORED // 100_000
+            vectors.EXACT_ROWS, vectors.RESCORED = 0, share
+            hits = [{hit.ord for hit in index.search(q, LIMIT)} for q in queries]
+            vectors.EXACT_ROWS, vectors.RESCORED = usual
+        shared = sum(len(a & b) for a, b in zip(hits, nearest, strict=True)) / (LIMIT * len(hits))
+        found[model] = {"records": len(rows), "rescored": share, "recall@10": round(shared, 4)}
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("sizes", type=int, nargs="+", help="records")
+    parser.add_argument("sizes", type=int, nargs="*", help="records")
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--cache", type=Path)
     parser.add_argument("--dimension", type=int, default=384)
     parser.add_argument("--queries", type=int, default=100)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    result = {count: measure(count, options.dimension, options.queries) for count in options.sizes}
+    result: dict[Any, dict[str, Any]] = {
+        f"{count:,} records, {options.dimension} dimensions": measure(
+            count, options.dimension, options.queries
+        )
+        for count in options.sizes
+    }
+    if options.data and options.cache:
+        result |= embedded(options.data, options.cache)
     if options.json:
         print(json.dumps({"machine": common.machine(), "sizes": result}, indent=1))
         return
-    for count, table in result.items():
-        print(f"\n{count:,} records, {options.dimension} dimensions")
+    for what_of, table in result.items():
+        print(f"\n{what_of}")
         for what, value in table.items():
             print(f"  {what:26s} {value}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from muniment.bank import Bank
 from muniment.base.ids import cid_text, parse_record
@@ -21,6 +21,9 @@ from muniment.store.base import Problem
 from muniment.verify import VerifyReport, stats, verify
 from muniment.views import Hits, ImportReport, Record, Remembered, Stats, Why
 from muniment.writing import Writer
+
+if TYPE_CHECKING:
+    from muniment.reindexing import Reindexed
 
 Records = list[Record]  # `list` is a method of the class below
 Problems = list[Problem]
@@ -171,7 +174,7 @@ class Agent:
         Args:
             query: Any text; there is no query syntax.
             limit: At most so many hits, 1 to `Limits.recall_limit`.
-            mode: `text`, or `recent`.
+            mode: `hybrid` (by words and by meaning, the default with an embedder), `text`, `vector` or `recent`.
             tags: Only records that carry all of these.
             metadata: Only records with these values, by dotted path.
             kind: Only `self_noted`, `granted` or `recalled` ones.
@@ -295,6 +298,17 @@ class Agent:
         if rebuild:
             rebuild_all(self._bank, progress)
         return check(self._bank, progress)
+
+    def reindex(self, *, progress: Callable[[int, int], None] | None = None) -> Reindexed:
+        """Give a vector of the active model to every memory that has none; goes on where it was stopped.
+
+        Raises:
+            InvalidInput: No embedder is configured.
+            NotPermitted | MissingExtra | StorageError: As their names say.
+        """
+        from muniment.reindexing import reindex  # brings numpy
+
+        return reindex(self._bank, self._key, self._reader, progress)
 
     def verify(self, *, progress: Callable[[int, int], None] | None = None) -> VerifyReport:
         """Check every signature again and tell what counts, what does not, and why."""

@@ -6,6 +6,7 @@ no flag, name or index says otherwise.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,18 +28,21 @@ from muniment.rulings import Rulings
 from muniment.store.base import BankStore
 
 if TYPE_CHECKING:
+    from muniment.meaning import Meaning
     from muniment.recall.lexical import WordIndex
+    from muniment.recall.vectors import VectorIndex
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What a peer gives to each of its banks."""
+    """What a peer gives to each of its banks; `meaning` where an embedder is configured."""
 
     keyring: Keyring
     journal: Journal
     clock: Clock
     entropy: Entropy
     settings: Settings
+    meaning: Meaning | None = None
 
 
 class Bank:
@@ -49,6 +53,7 @@ class Bank:
         self.rulings = Rulings(store)
         self._index_folder = index_folder
         self._index: WordIndex | None = None
+        self._vectors: dict[tuple[str, int], VectorIndex] = {}
         self._keys: dict[bytes, EpochKeys] = {}
         self._writes = 0  # depth of `write`
         self._erased: set[int] = set()  # ords whose words still have to leave the index
@@ -114,6 +119,9 @@ class Bank:
         if self._erased and self._index_folder is not None and self._index_folder.exists():
             self.index.refresh()
             self.index.purge(sorted(self._erased))
+        for vectors in self._vectors.values():
+            vectors.refresh()
+            vectors.purge(sorted(self._erased))
         self._erased.clear()
 
     @contextmanager
@@ -158,16 +166,35 @@ class Bank:
             )
         return self._index
 
+    def vectors(self, model: str, dimension: int) -> VectorIndex:
+        """The vector index of one model; derived, as the word index is."""
+        found = self._vectors.get((model, dimension))
+        if found is None:
+            assert self._index_folder is not None  # noqa: S101 - only a bank that is being founded has none
+            from muniment.meaning import BankVectors
+            from muniment.recall.vectors import VectorIndex
+
+            name = hashlib.sha256(f"{dimension} {model}".encode()).hexdigest()[:16]
+            folder = self._index_folder.with_name(self._index_folder.name + ".vectors") / name
+            found = VectorIndex(folder, BankVectors(self, model), dimension, model=model)
+            self._vectors[model, dimension] = found
+        return found
+
     def tidy(self, *, force: bool = False) -> None:
-        """Move the index's tail to disk where it has grown, or in any case."""
-        if self._index is None and not force:
-            return
-        self.index.refresh()
-        self.index.maintain()
+        """Move the indexes' tails to disk where they have grown, or in any case."""
+        if self._index is not None or force:
+            self.index.refresh()
+            self.index.maintain()
+        for vectors in self._vectors.values():
+            vectors.refresh()
+            vectors.maintain()
 
     def close(self) -> None:
         """Let go of files."""
         if self._index is not None:
             self._index.close()
             self._index = None
+        for vectors in self._vectors.values():
+            vectors.close()
+        self._vectors.clear()
         self.store.close()

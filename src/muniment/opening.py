@@ -9,11 +9,11 @@ from muniment.base.errors import RefusedBody
 from muniment.base.ids import EntryId
 from muniment.epoch_keys import EpochKeys
 from muniment.ledger import entry as entries
-from muniment.ledger.acts import REMEMBER, Act, Remember, UnknownAct, from_bytes
+from muniment.ledger.acts import REMEMBER, VECTOR, Act, Remember, UnknownAct, Vector, from_bytes
 from muniment.ledger.authority import Authority
 from muniment.ledger.control import EpochId
 from muniment.ledger.entry import Entry
-from muniment.store.base import BankStore, VersionRow
+from muniment.store.base import BankStore, VectorPlace, VersionRow
 
 Stamps = dict[int, tuple[EntryId, tuple[EntryId, int] | None]]
 
@@ -67,20 +67,27 @@ class Opener:
             return []
         bodies = self._store.bodies([(row.seq, row.act) for row in rows])
         self.stamps = self._store.stamps(list({row.seq for row in rows}))
-        return [self._one(row, sealed) for row, sealed in zip(rows, bodies, strict=True)]
+        acts = [self._one(row, REMEMBER, sealed) for row, sealed in zip(rows, bodies, strict=True)]
+        return [act if isinstance(act, Remember) else None for act in acts]
 
-    def _one(self, row: VersionRow, sealed: bytes | None) -> Remember | None:
+    def vectors(self, places: Sequence[VectorPlace]) -> list[Vector | None]:
+        """Vector acts; None where a body is gone or stays shut."""
+        bodies = self._store.bodies([(place.seq, place.act) for place in places])
+        self.stamps = self._store.stamps(list({place.seq for place in places}))
+        acts = [self._one(place, VECTOR, sealed) for place, sealed in zip(places, bodies, strict=True)]
+        return [act if isinstance(act, Vector) else None for act in acts]
+
+    def _one(self, row: VersionRow | VectorPlace, kind: int, sealed: bytes | None) -> Act | None:
         if sealed is None:
             return None
         epoch, key = self._sealing(row.seq)
         if key is None or epoch is None:
             return None
-        bound_to = entries.associated(self._store.bank, epoch, row.author, REMEMBER, row.act)
+        bound_to = entries.associated(self._store.bank, epoch, row.author, kind, row.act)
         try:
-            act = from_bytes(REMEMBER, entries.open_body(key, sealed, bound_to))
+            return from_bytes(kind, entries.open_body(key, sealed, bound_to))
         except RefusedBody:
             return None
-        return act if isinstance(act, Remember) else None
 
     def _sealing(self, seq: int) -> tuple[EpochId | None, bytes | None]:
         """The epoch of an entry among `stamps`, and its key."""

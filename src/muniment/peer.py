@@ -22,7 +22,7 @@ from muniment.base.errors import (
 )
 from muniment.base.ids import BankId, cid_text
 from muniment.base.limits import LIMITS
-from muniment.config import load
+from muniment.config import Settings, load
 from muniment.founding import agent_founders, found
 from muniment.identity.did import parse_did, to_did
 from muniment.keyring.custody import Keyring
@@ -38,6 +38,8 @@ from muniment.views import AgentInfo
 if TYPE_CHECKING:
     from muniment.credentials import Credentials
     from muniment.doctor import Finding
+    from muniment.embed.base import Embedder
+    from muniment.meaning import Meaning
 
 AGENT_VARIABLE = "MUNIMENT_AGENT"
 OWNER = "owner"
@@ -60,6 +62,7 @@ class Peer:
         clock: Clock | None = None,
         entropy: Entropy | None = None,
         busy_ms: int | None = None,
+        embedder: Embedder | None = None,
     ) -> None:
         self.home = home
         self.folder = PeerFolder(home)
@@ -68,10 +71,25 @@ class Peer:
         entropy = entropy or SystemEntropy()
         keyring = Keyring.open(self.folder, passphrase, entropy)
         journal = Journal(self.folder)
-        self.host = Host(keyring, journal, clock or SystemClock(), entropy, settings)
+        meaning = self._meaning(settings, embedder)
+        self.host = Host(keyring, journal, clock or SystemClock(), entropy, settings, meaning)
         self._store: PeerStore | None = None
         self._banks: dict[str, Bank] = {}
         self._lock = threading.RLock()
+
+    def _meaning(self, settings: Settings, embedder: Embedder | None) -> Meaning | None:
+        """The embedder that is given, or that the settings describe; it is opened when it is needed."""
+        block = settings.embedding
+        if embedder is None and not block:
+            return None
+        from muniment.meaning import Meaning
+
+        def opened() -> Embedder:
+            from muniment.embed.factory import open_embedder
+
+            return embedder or open_embedder(block or {}, self.credentials.get)
+
+        return Meaning(opened)
 
     def __enter__(self) -> Peer:
         return self
@@ -99,6 +117,8 @@ class Peer:
                 self._store.close()
                 self._store = None
             self.host.journal.close()
+            if self.host.meaning is not None:
+                self.host.meaning.close()
 
     # Agents
 
@@ -379,6 +399,7 @@ def open_peer(
     busy_ms: int | None = None,
     clock: Clock | None = None,
     entropy: Entropy | None = None,
+    embedder: Embedder | None = None,
 ) -> Peer:
     """Open the peer folder; nothing is made before the first write.
 
@@ -388,5 +409,6 @@ def open_peer(
         busy_ms: How long a write waits for another process; 10,000 unless configured.
         clock: Where the time of day comes from.
         entropy: Where random bytes come from.
+        embedder: What turns text into vectors, in place of the one that `config.yaml` describes.
     """
-    return Peer(home_path(home), passphrase, clock=clock, entropy=entropy, busy_ms=busy_ms)
+    return Peer(home_path(home), passphrase, clock=clock, entropy=entropy, busy_ms=busy_ms, embedder=embedder)

@@ -131,7 +131,7 @@ class Projector:
         What is there already stays, so an act that could not be read before can be added later. Without
         `settle`, `settle_all` has to follow.
         """
-        rows, facets, namings, values = [], [], [], []
+        rows, facets, namings, values, vectors = [], [], [], [], []
         touched: set[VersionId] = set()
         for index, act in enumerate(acts):
             if isinstance(act, Remember):
@@ -149,6 +149,8 @@ class Projector:
                 target = getattr(act, "version", None) or VersionId(row.id, getattr(act, "act", 0))
                 kind = {Vector: Naming.VECTOR, Archive: Naming.ARCHIVE, Feedback: Naming.FEEDBACK}[type(act)]
                 namings.append(NamingRow(target, kind, row.seq, index))
+                if isinstance(act, Vector):
+                    vectors.append((row.seq, index, act.model))
             elif isinstance(act, Set):
                 values.append(ValueRow(act.space, act.name, row.seq, index))
             elif isinstance(act, Describe):
@@ -158,8 +160,16 @@ class Projector:
         self._store.add_versions(rows, facets)
         self._store.add_namings(namings)
         self._store.add_values(values)
+        self._store.add_vectors(vectors)
+        self._touch(naming for naming in namings if naming.target.entry != row.id)
         if settle:
             self.settle(touched | self._concerned(namings))
+
+    def _touch(self, namings: Iterable[NamingRow]) -> None:
+        """Tell indexes of versions whose vector came, went or came back after they did."""
+        targets = {naming.target for naming in namings if naming.kind is Naming.VECTOR}
+        found = [self._store.version_at(target) for target in sorted(targets)]
+        self._store.touch([row.ord for row in found if row is not None])
 
     def _concerned(self, namings: Iterable[NamingRow]) -> set[VersionId]:
         """The versions whose state the naming rows may change."""
@@ -251,6 +261,7 @@ class Projector:
     def withdraw(self, row: EntryRow) -> None:
         """The verdict of a projected entry changed: resolve whatever its acts concern again."""
         named = self._store.namings_by(row.seq)
+        self._touch(named)
         self.settle({*self._versions_in(row), *self._concerned(named)})
 
     def _versions_in(self, row: EntryRow) -> list[VersionId]:

@@ -11,6 +11,7 @@ from muniment.base.limits import LIMITS
 from muniment.ledger.acts import Remember
 from muniment.ledger.authority import Authority
 from muniment.query import Where, choice
+from muniment.ranking import MODES, RECENT, Asked, Ranked, ask, rank
 from muniment.reading import Reader, check_limit, is_ahead
 from muniment.store.base import LIVE_ONLY, Filter, VersionRow
 from muniment.views import Hit, Hits, Term, Why
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from muniment.recall.lexical import Scored
     from muniment.recall.snippet import Snippets
 
-MODES = ("text", "recent")
 SNIPPET_CHARS = 200
 
 
@@ -41,14 +41,14 @@ class Recaller:
         check_limit(limit)
         if len(query) > LIMITS.query_chars:
             raise LimitExceeded("query characters", LIMITS.query_chars, len(query), "Ask with fewer words.")
-        wanted = choice(mode, MODES, "mode") if mode is not None else "text"
-        if not query.strip():
-            wanted = "recent"
+        if mode is not None:
+            choice(mode, MODES, "mode")
         authority = self._reader.enter()
         rule = self._reader.filter(where, authority)
-        if wanted == "recent":
+        asked = ask(self._bank, query, mode)
+        if asked.mode == RECENT:
             return self._recent(rule, where.past, limit, authority)
-        return self._by_words(query, rule, where.past, limit, authority, context=context)
+        return self._ranked(asked, rule, where.past, limit, authority, context=context)
 
     def _recent(self, rule: Filter, past: bool, limit: int, authority: Authority) -> Hits:
         asked = limit * 2 + 8
@@ -72,28 +72,24 @@ class Recaller:
             ]
         return Hits(hits, "recent")
 
-    def _by_words(
-        self, query: str, rule: Filter, past: bool, limit: int, authority: Authority, *, context: bool
+    def _ranked(
+        self, asked: Asked, rule: Filter, past: bool, limit: int, authority: Authority, *, context: bool
     ) -> Hits:
-        index = self._bank.index
-        index.refresh()
         allow = None if rule == LIVE_ONLY else self._mask(rule)
-        asked = limit + 4
+        depth = limit + 4
         while True:
-            ranking = index.search(query, asked, allow, past=past, context=context)
-            rows = {
-                row.ord: row for row in self._bank.store.versions([scored.ord for scored in ranking.hits])
-            }
-            order = self._due([rows[scored.ord] for scored in ranking.hits if scored.ord in rows])
+            found = rank(self._bank, asked, depth, allow, past=past, context=context)
+            rows = {row.ord: row for row in self._bank.store.versions([one.ord for one in found])}
+            order = self._due([rows[one.ord] for one in found if one.ord in rows])
             kept = order if past else self._collapse(order, authority)
             opened = self._first(kept, limit)
-            if len(opened) >= limit or len(ranking.hits) < asked:
+            if len(opened) >= limit or len(found) < depth:
                 break
-            asked *= 4
-        by_ord = {scored.ord: (rank, scored) for rank, scored in enumerate(ranking.hits, 1)}
-        cutter = self._cutter(query, ranking.hits[:1])
+            depth *= 4
+        by_ord = {one.ord: (number, one) for number, one in enumerate(found, 1)}
+        cutter = self._cutter(asked.text, [one.words for one in found[:1] if one.words is not None])
         hits = [self._hit(row, act, *by_ord[row.ord], cutter, authority) for row, act in opened]
-        return Hits(hits, "text")
+        return Hits(hits, asked.mode, asked.degraded)
 
     def _cutter(self, query: str, scored: Sequence[Scored]) -> Snippets:
         """Cuts the snippets of one answer; rare words weigh more."""
@@ -148,8 +144,8 @@ class Recaller:
         self,
         row: VersionRow,
         act: Remember,
-        rank: int,
-        scored: Scored,
+        number: int,
+        found: Ranked,
         cutter: Snippets,
         authority: Authority,
     ) -> Hit:
@@ -157,11 +153,11 @@ class Recaller:
         cut = cutter.of(act.text)
         return Hit(
             record=record,
-            score=scored.share,
-            signals=_signals(scored, rank),
+            score=found.score,
+            signals=_signals(found, number),
             snippet=cut.text,
             highlights=tuple(cut.highlights),
-            terms=_terms(scored),
+            terms=() if found.words is None else _terms(found.words),
             conflict=record.conflict,
         )
 
@@ -177,17 +173,26 @@ class Recaller:
         group, exact = self._reader.find(ref, authority)
         row = exact or self._reader.shown(group, authority)
         rule = self._reader.filter(where, authority)
-        scored = index.explain(query, row.ord)
         opened = self._reader.open([row])
-        ranking = index.search(query, LIMITS.recall_limit, self._mask(rule), past=where.past)
-        terms = ranking.query_terms
-        rank = next((n for n, found in enumerate(ranking.hits, 1) if found.ord == row.ord), None)
-        if scored is None or not opened or scored.word + scored.window + scored.session <= 0:
+        asked = ask(self._bank, query, None)
+        found = rank(self._bank, asked, LIMITS.recall_limit, self._mask(rule), past=where.past, context=True)
+        terms = index.search(query, 1).query_terms
+        number = next((n for n, one in enumerate(found, 1) if one.ord == row.ord), None)
+        one = self._explain(asked, row) if number is None else found[number - 1]
+        if one is None or not opened:
             return Why(query, None, None, tuple(terms), tuple(terms), _no_hit(row, terms))
-        hit = self._hit(row, opened[0][1], rank or 0, scored, self._cutter(query, [scored]), authority)
+        cutter = self._cutter(query, [] if one.words is None else [one.words])
+        hit = self._hit(row, opened[0][1], number or 0, one, cutter, authority)
         matched = {term.term for term in hit.terms if term.tf}
         missed = tuple(term for term in terms if term not in matched)
-        return Why(query, hit, rank, tuple(terms), missed, _reason(rank, hit, row))
+        return Why(query, hit, number, tuple(terms), missed, _reason(number, hit, row))
+
+    def _explain(self, asked: Asked, row: VersionRow) -> Ranked | None:
+        """What speaks for a record that is not among the ranked ones; None if nothing does."""
+        scored = self._bank.index.explain(asked.text, row.ord)
+        if scored is None or scored.word + scored.window + scored.session <= 0:
+            return None
+        return Ranked(row.ord, scored.share, scored)
 
 
 def _no_hit(row: VersionRow, terms: Sequence[str]) -> str:
@@ -209,14 +214,12 @@ def _reason(rank: int | None, hit: Hit, row: VersionRow) -> str:
     return f"It matches, but ranks below the first {LIMITS.recall_limit} or does not pass the filters."
 
 
-def _signals(scored: Scored, rank: int) -> dict[str, float]:
-    return {
-        "text": scored.word + scored.window + scored.session,
-        "word": scored.word,
-        "window": scored.window,
-        "session": scored.session,
-        "rank": float(rank),
-    }
+def _signals(found: Ranked, number: int) -> dict[str, float]:
+    signals = {} if found.cosine is None else {"cosine": found.cosine}
+    if (words := found.words) is not None:
+        parts = {"word": words.word, "window": words.window, "session": words.session}
+        signals |= {"text": sum(parts.values()), **parts}
+    return {**signals, "rank": float(number)}
 
 
 def _terms(scored: Scored) -> tuple[Term, ...]:

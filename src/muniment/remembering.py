@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from muniment.bank import Bank
-from muniment.base.ids import RecordId, VersionId, cid_text, record_text, uuid7
+from muniment.base.ids import EntryId, RecordId, VersionId, cid_text, record_text, uuid7
 from muniment.base.limits import LIMITS
 from muniment.ledger import records
-from muniment.ledger.acts import Remember, content_digest, write_digest
+from muniment.ledger.acts import Remember, Vector, content_digest, write_digest
 from muniment.ledger.admission import check_remember
 from muniment.ledger.authority import Authority
 from muniment.project import Projector, facets_of, own_keys
@@ -80,22 +80,46 @@ def remember(bank: Bank, key: bytes, drafts: Sequence[Draft]) -> list[Remembered
     plain = [draft.act(_NO_ID, now, ()) for draft in drafts]
     for act in plain:
         check_remember(act)
+    vectors, degraded = _embed(bank, key, drafts, plain)
     with bank.write() as authority:
         authority.check_write(key, now)
-        batch = _Batch(bank, key, now)
-        for draft, act in zip(drafts, plain, strict=True):
+        batch = _Batch(bank, key, now, degraded)
+        for draft, act, vector in zip(drafts, plain, vectors, strict=True):
             if batch.is_full_for(draft):
                 batch.flush()
-            batch.add(draft, act)
+            batch.add(draft, act, vector)
         batch.flush()
         return [result for result in batch.results if result is not None]
+
+
+def _embed(
+    bank: Bank, key: bytes, drafts: Sequence[Draft], plain: Sequence[Remember]
+) -> tuple[list[bytes | None], str | None]:
+    """A vector for each draft that is not there yet, made before the bank is locked; and why there is none."""
+    meaning = bank.host.meaning
+    if meaning is None:
+        return [None] * len(drafts), None
+    from muniment.meaning import words_of
+
+    probe = _Batch(bank, key, 0)
+    with bank.store.read():
+        fresh = [
+            number
+            for number, (draft, act) in enumerate(zip(drafts, plain, strict=True))
+            if probe.there(draft, write_digest(act, key, content_digest(act))) is None
+        ]
+    made, degraded = meaning.documents([words_of(plain[number]) for number in fresh])
+    found = dict(zip(fresh, made, strict=True))
+    return [found.get(number) for number in range(len(drafts))], degraded
 
 
 class _Batch:
     """The new memories of the next entry, and the results so far in the order of the drafts."""
 
-    def __init__(self, bank: Bank, key: bytes, now: int) -> None:
+    def __init__(self, bank: Bank, key: bytes, now: int, degraded: str | None = None) -> None:
         self._bank, self._store, self._key, self._now = bank, bank.store, key, now
+        self._degraded = degraded
+        self._vectors: list[bytes | None] = []  # of each act
         self._writer = Writer(bank, key)
         self._acts: list[Remember] = []
         self._digests: list[tuple[bytes, bytes]] = []  # of the content and of the write
@@ -109,18 +133,19 @@ class _Batch:
     def is_full_for(self, draft: Draft) -> bool:
         """Whether the draft must wait for the next entry."""
         size = self._bytes + 4 * len(draft.text) > LIMITS.entry_bytes // 2
+        count = len(self._acts) + sum(vector is not None for vector in self._vectors)
         return (
             not self._names.isdisjoint(_names(draft))
-            or len(self._acts) == LIMITS.acts_per_entry
+            or count + (1 if self._bank.host.meaning is None else 2) > LIMITS.acts_per_entry
             or (size and bool(self._acts))
         )
 
-    def add(self, draft: Draft, plain: Remember) -> None:
+    def add(self, draft: Draft, plain: Remember, vector: bytes | None) -> None:
         """Take a draft in, or note that it is there already; `plain` is its act before it has an id."""
         content = content_digest(plain)
         digest = write_digest(plain, self._key, content)
         slot = len(self.results)
-        self.results.append(self._there(draft, digest))
+        self.results.append(self.there(draft, digest))
         if self.results[slot] is not None:
             return
         twin = self._by_digest.get(digest)
@@ -140,10 +165,12 @@ class _Batch:
         self._digests.append((content, digest))
         self._hidden.append(live)
         self._slots.append([slot])
-        self._bytes += 4 * len(draft.text)
+        self._vectors.append(vector)
+        self._bytes += 4 * len(draft.text) + len(vector or b"")
         self._names.update(_names(draft))
 
-    def _there(self, draft: Draft, digest: bytes) -> Remembered | None:
+    def there(self, draft: Draft, digest: bytes) -> Remembered | None:
+        """What the draft would write, if it is written already."""
         for row in self._store.of_write(digest):
             if self._same(draft, row):
                 version = str(self._store.version_id(row))
@@ -181,17 +208,46 @@ class _Batch:
         if not self._acts:
             return
         authority = self._bank.rulings.authority
-        entry, seq = self._writer.commit_acts(authority, self._acts, self._now)
+        vectors = self._vector_acts()
+        entry, seq = self._writer.commit_acts(authority, [*self._acts, *vectors], self._now)
         self._project(authority, seq, entry.header.at)
+        self._project_vectors(entry.id, seq, vectors)
         bank = cid_text(self._bank.id)
         for index, (act, slots) in enumerate(zip(self._acts, self._slots, strict=True)):
             version = str(VersionId(entry.id, index))
             over = tuple(map(str, act.over))
             for number, slot in enumerate(slots):
-                self.results[slot] = Remembered(record_text(act.id), version, number == 0, bank, over)
-        for gathered in (self._acts, self._digests, self._hidden, self._slots, self._by_digest, self._names):
+                self.results[slot] = Remembered(
+                    record_text(act.id), version, number == 0, bank, over, self._degraded
+                )
+        for gathered in (
+            self._acts,
+            self._vectors,
+            self._digests,
+            self._hidden,
+            self._slots,
+            self._by_digest,
+            self._names,
+        ):
             gathered.clear()
         self._bytes = 0
+
+    def _vector_acts(self) -> list[Vector]:
+        meaning = self._bank.host.meaning
+        given = [(index, data) for index, data in enumerate(self._vectors) if data is not None]
+        if meaning is None:
+            return []
+        return [Vector(meaning.model, len(data) // 2, data, act=index) for index, data in given]
+
+    def _project_vectors(self, entry: EntryId, seq: int, vectors: Sequence[Vector]) -> None:
+        places = [(len(self._acts) + number, vector) for number, vector in enumerate(vectors)]
+        self._store.add_namings(
+            [
+                NamingRow(VersionId(entry, vector.act or 0), Naming.VECTOR, seq, place)
+                for place, vector in places
+            ]
+        )
+        self._store.add_vectors([(seq, place, vector.model) for place, vector in places])
 
     def _project(self, authority: Authority, seq: int, at: int) -> None:
         """The rows of a new entry by a key of this peer: what it supersedes is known, so no group is resolved."""

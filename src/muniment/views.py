@@ -81,12 +81,14 @@ class Remembered:
     created: bool
     bank: str
     superseded: tuple[str, ...] = ()
+    degraded: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The result as `--json` prints it."""
         return {
             "id": self.id, "version": self.version, "created": self.created, "bank": self.bank,
             "superseded": list(self.superseded),
+            "degraded": self.degraded,
         }  # fmt: skip
 
 
@@ -113,8 +115,9 @@ class Hit:
 
     Attributes:
         record: The memory.
-        score: 0..1, the share of the best score that any record could reach for this query; 1.0 for `recent`.
-        signals: Raw scores by name: `text`, the sum of `word`, `window` and `session`; and `rank`.
+        score: 0..1. By words, the share of the best score that any record could reach for this query; by meaning,
+            the cosine; by both, what each adds by the best of its side; 1.0 for `recent`.
+        signals: Raw scores by name: `text`, the sum of `word`, `window` and `session`; `cosine`; and `rank`.
         snippet: Part of the text around the words that matched.
         highlights: (start, end) character offsets into `snippet`.
         terms: Where the score comes from, term by term.
@@ -175,7 +178,7 @@ class Hits(list[Hit]):
     """A list of hits that also says how they were found.
 
     Attributes:
-        mode: `text` or `recent`: what was done, which is not always what was asked.
+        mode: `hybrid`, `text`, `vector` or `recent`: what was done, which is not always what was asked.
         degraded: Why less was done than asked for, or None.
     """
 

@@ -19,7 +19,8 @@ def open_embedder(block: Mapping[str, Any], secret: Secret) -> Embedder:
 
     Args:
         block: The `embedding:` block: see `docs/embedders.md`.
-        secret: Gives the API key of a provider, or None; called when a request is made.
+        secret: Gives the API key of a provider, or None; called when a request is made, and what it raises
+            comes out of that request.
 
     Raises:
         InvalidInput: A name is unknown or a value has no meaning; the message names it.

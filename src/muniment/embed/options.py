@@ -19,6 +19,8 @@ DEFAULT_MODEL = {"local": "bge-small-en-v1.5", "fastembed": "BAAI/bge-small-en-v
 NAME_CHARS = 256  # of `<provider>/<model>`, as the format has it
 _PROVIDER = re.compile(r"[a-z0-9][a-z0-9._-]{0,31}")
 _SECRETIVE = re.compile(r"key|token|secret|passw|auth|credential|bearer", re.IGNORECASE)
+_ADDRESS = re.compile(r"[!-\[\]-~]+")  # printable ASCII but for the backslash, which parsers read in two ways
+_PLACE = re.compile(r"([\w-]{1,63}(\.[\w-]{1,63})*|\[[0-9a-f:.]+\])(:\d{1,5})?", re.ASCII | re.IGNORECASE)
 _LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
 
 
@@ -182,7 +184,7 @@ def checked_base(address: str) -> str:
         host, _ = parts.hostname, parts.port
     except ValueError:
         host, parts = None, urlsplit("")
-    if parts.scheme not in {"http", "https"} or not host or not address.isascii():
+    if parts.scheme not in {"http", "https"} or not host or not _ADDRESS.fullmatch(address):
         raise InvalidInput(
             "embedding.api_base is no address", "It begins with http:// or https:// and has a host."
         )
@@ -193,6 +195,8 @@ def checked_base(address: str) -> str:
         )
     if parts.query or parts.fragment:
         raise InvalidInput("embedding.api_base has a query or a fragment", "It ends with a path, as in …/v1.")
+    if not _PLACE.fullmatch(parts.netloc) or len(host) > 253:
+        raise InvalidInput("embedding.api_base has no host", "It is a name or a number, perhaps with a port.")
     return address.rstrip("/")
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -37,8 +38,9 @@ class Answer(NamedTuple):
 class _Line:
     """One connection and the means to cut it from another thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, trust: ssl.SSLContext) -> None:
         self.client = httpx2.Client(
+            verify=trust,
             trust_env=False,
             follow_redirects=False,
             limits=httpx2.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=60.0),
@@ -122,6 +124,7 @@ class Wire:
         self._url, self._key, self._may = url, key, key_may_travel
         self._idle: list[_Line] = []
         self._lock = threading.Lock()
+        self._trust: ssl.SSLContext | None = None
         self._closed = False
 
     def __repr__(self) -> str:
@@ -169,7 +172,7 @@ class Wire:
                 answer = _read(response, most)
         except httpx2.TimeoutException:
             return Passing(f"did not answer within {left_s:.1f} s")
-        except httpx2.TransportError as error:
+        except (httpx2.TransportError, httpx2.InvalidURL, UnicodeError) as error:
             if line.cut_off:
                 return Passing(f"did not answer within {left_s:.1f} s")
             return Passing(f"can't be reached: {type(error).__name__}")
@@ -196,7 +199,11 @@ class Wire:
         with self._lock:
             if self._closed:
                 raise EmbedderUnavailable("the embedder is closed", "Open it again.")
-            return self._idle.pop() if self._idle else _Line()
+            if self._idle:
+                return self._idle.pop()
+            if self._trust is None:
+                self._trust = _trust(self._url)
+            return _Line(self._trust)
 
     def _give_back(self, line: _Line, sound: bool) -> None:
         with self._lock:
@@ -212,6 +219,13 @@ class Wire:
             lines, self._idle = self._idle, []
         for line in lines:
             line.close()
+
+
+def _trust(url: str) -> ssl.SSLContext:
+    """Whom to trust: as the system does. Reading that takes a while, so plain http gets one that trusts nobody."""
+    if url.startswith("https:"):
+        return httpx2.create_ssl_context(trust_env=False)
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def sendable(key: str) -> bool:

@@ -257,9 +257,14 @@ class Floor:
         rare: A record that holds a query term of at most this document frequency always stands; 0: no such right.
     """
 
-    mass: float = 0.35
-    sigmas: float = 3.0
+    mass: float = 0.4
+    sigmas: float = 6.0
     rare: int = 10
+
+
+UNASKED = Floor(
+    mass=0.5, sigmas=8.0, rare=0
+)  # for what is shown without being asked for: silence costs little
 
 
 def stands(evidence: Evidence, background: Background, floor: Floor | None = None) -> bool:

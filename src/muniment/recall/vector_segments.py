@@ -1,7 +1,7 @@
 """Where vectors are kept: immutable mapped segments, the newest rows in memory, and what each row counts for.
 
-A segment holds row numbers (int32, ascending), vectors (float16, row by row), their signatures (uint64, word by word)
-and the mean that those were taken against. A row that changed its vector stands in several sources; the newest counts.
+A segment holds row numbers (int32, ascending), vectors (float16, row by row), their signatures and the mean that those
+were taken against. A row that changed its vector stands in several sources; the newest counts.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ import numpy as np
 from muniment.base.errors import StoreCorrupt
 from muniment.recall import packing
 from muniment.recall.columns import GONE, LIVE, PAST, STATUS
-from muniment.recall.hamming import BLOCK, sign, words_of
+from muniment.recall.signatures import Signatures, sign, unit, words_of
 from muniment.recall.vector_corpus import Array
 
 SUFFIX = ".vectors"
 WITHDRAWN = 4  # beside the status: what the segments hold of the row counts no more
 NOWHERE, IN_TAIL = -1, -2  # instead of the number of a segment
 CHUNK = 1024  # rows made float32 at a time
+SIGNED = 2048  # rows signed at a time: bounds the memory that a merge takes
 SAMPLE = 4096  # rows that a mean is taken of, at most
 GROWTH = 4  # a mean serves segments of up to so many times the rows that it was taken of
 
@@ -33,7 +34,7 @@ class Segment:
         size: Bytes of the file.
         ords: (n,) int32 row numbers, ascending.
         rows: (n, dimension) float16.
-        signs: (words, n) uint64.
+        signs: Signatures of the rows.
         mean: (dimension,) float32 that the signatures were taken against.
         spread: For how many rows that mean was made.
     """
@@ -45,7 +46,8 @@ class Segment:
         self.ords: Array = arrays["ords"]
         self.mean: Array = arrays["mean"]
         self.rows: Array = arrays["rows"].reshape(-1, dimension)
-        self.signs: Array = arrays["signs"].reshape(words_of(dimension), -1)
+        bits = arrays["bits"].reshape(words_of(dimension), -1)
+        self.signs = Signatures(bits, arrays["scale"], arrays["offset"])
         count = len(self.ords)
         # Row numbers without a gap: a mask by row number is then a slice.
         self.dense = count > 0 and int(self.ords[-1]) - int(self.ords[0]) + 1 == count
@@ -56,7 +58,8 @@ class Segment:
         arrays, meta, size = packing.read(path)
         segment = cls(arrays, dimension, int(meta["spread"]), path.name, size)
         ords = segment.ords
-        sizes = {len(segment.rows), segment.signs.shape[1]}
+        signs = segment.signs
+        sizes = {len(segment.rows), signs.bits.shape[1], len(signs.scale), len(signs.offset)}
         if len(segment.mean) != dimension or sizes != {len(ords)} or (len(ords) and ords[0] < 1):
             raise StoreCorrupt(f"{path.name} holds arrays that do not fit together")
         if (ords[1:] <= ords[:-1]).any():
@@ -90,9 +93,8 @@ class Segment:
 
 
 def mean_of(rows: Array) -> Array:
-    """The mean (float32) of rows, or of `SAMPLE` of them at even distances."""
-    step = max(1, len(rows) // SAMPLE)
-    found: Array = rows[::step].astype(np.float32).mean(axis=0) if len(rows) else np.zeros(rows.shape[1])
+    """The mean (float32) of rows at length 1, or of `SAMPLE` of them at even distances."""
+    found: Array = unit(rows[:: max(1, len(rows) // SAMPLE)]).mean(axis=0)
     return found.astype(np.float32)
 
 
@@ -116,16 +118,28 @@ def make_segment(ords: Array, rows: Array, others: Sequence[Segment]) -> Segment
         others: The segments it will stand beside.
     """
     mean, spread = choose_mean(others, rows)
-    signs = np.concatenate(
-        [sign(rows[a : a + BLOCK], mean) for a in range(0, len(rows), BLOCK)], axis=1, dtype=np.uint64
-    )
-    arrays = {
-        "ords": ords.astype(np.int32),
-        "rows": rows.reshape(-1),
-        "signs": signs.reshape(-1),
-        "mean": mean,
-    }
+    signs = _Signing(len(rows), rows.shape[1], mean)
+    for part in chunks(len(rows), SIGNED):
+        signs.put(part, rows[part])
+    arrays = {"ords": ords.astype(np.int32), "rows": rows.reshape(-1), **signs.arrays(), "mean": mean}
     return Segment(arrays, rows.shape[1], spread)
+
+
+class _Signing:
+    """Signatures that are made part by part."""
+
+    def __init__(self, count: int, dimension: int, mean: Array) -> None:
+        self._mean = mean
+        self._bits = np.zeros((words_of(dimension), count), np.uint64)
+        self._scale, self._offset = np.zeros(count, np.float32), np.zeros(count, np.float32)
+
+    def put(self, part: slice, rows: Array) -> None:
+        """Signs some rows (float16)."""
+        self._bits[:, part], self._scale[part], self._offset[part] = sign(unit(rows), self._mean)
+
+    def arrays(self) -> packing.Arrays:
+        """As they are kept in a file."""
+        return {"bits": self._bits.reshape(-1), "scale": self._scale, "offset": self._offset}
 
 
 class Merged:
@@ -153,7 +167,7 @@ class Merged:
             self._mean, self.spread = largest.mean, largest.spread
         else:
             self._mean, self.spread = mean_of(self._gather(slice(None, None, step))), len(ords)
-        self._signs = np.zeros((words_of(dimension), len(ords)), np.uint64)
+        self._signs = _Signing(len(ords), dimension, self._mean)
 
     def _gather(self, some: slice) -> Array:
         source, at = self._source[some], self._at[some]
@@ -164,9 +178,9 @@ class Merged:
         return rows
 
     def _rows(self) -> Iterator[Array]:
-        for first in range(0, len(self.ords), BLOCK):
-            rows = self._gather(slice(first, first + BLOCK))
-            self._signs[:, first : first + BLOCK] = sign(rows, self._mean)
+        for part in chunks(len(self.ords), SIGNED):
+            rows = self._gather(part)
+            self._signs.put(part, rows)
             yield rows.reshape(-1)
 
     def write(self, path: Path) -> Segment:
@@ -175,8 +189,8 @@ class Merged:
         arrays: dict[str, Array | packing.Parts] = {
             "ords": self.ords.astype(np.int32),
             "rows": packing.Parts("float16", count * self._dimension, self._rows()),
-            "signs": self._signs.reshape(-1),  # filled by the time its turn comes
             "mean": self._mean,
+            **self._signs.arrays(),  # filled by the time their turn comes
         }
         packing.write(path, arrays, {"spread": self.spread})
         return Segment.open(path, self._dimension)

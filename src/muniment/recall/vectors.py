@@ -1,7 +1,7 @@
 """The vector index of a bank: exact cosines of the candidates that 1-bit signatures find, followed row by row.
 
 Vectors are mapped float16 rows, so that a large bank takes address space and page cache rather than memory. Few rows
-are compared exactly; many by their signatures first, and the best thousand of those exactly. There is no graph: a new
+are compared exactly; many by their signatures first, and the best of those exactly. There is no graph: a new
 row is found at once. Processes, files and damage are dealt with as in the word index (`lexical`).
 """
 
@@ -17,14 +17,18 @@ import numpy as np
 
 from muniment.base.errors import InvalidInput
 from muniment.recall.fusion import Background
-from muniment.recall.hamming import BLOCK, Nearest, distances, sign
+from muniment.recall.signatures import BLOCK, Nearest, Probe, distances, unit
 from muniment.recall.vector_corpus import Array, GuardedVectors, VectorCorpus, direction
 from muniment.recall.vector_follow import VectorFollower
 from muniment.recall.vector_segments import CHUNK, IN_TAIL, chunks
 
 EXACT_ROWS = 2000  # up to so many rows are compared exactly
-RESCORED = 1000  # candidates of the signatures that are compared exactly, at least
+RESCORED = 1500  # candidates of the signatures that are compared exactly, at least
 PER_HIT = 4  # and so many for each hit asked for
+SHARE = 200  # and one in so many of the rows that are searched
+SCREENED = (
+    20  # one in so many is left by the first look at the signatures, and at least twice what is rescored
+)
 SPARSE = 8  # one row in so many allowed, or fewer: only their signatures are looked at
 SHORT_ROWS = 1 << 14  # merges of up to so many rows are short work
 SAMPLED = 512  # rows that the background is measured on, at most
@@ -200,28 +204,42 @@ class VectorIndex:
     def _candidates(self, asked: Array, limit: int, allowed: Array) -> Array:
         """Row numbers to compare exactly: all that are allowed if they are few, else those with near signatures."""
         count = int(np.count_nonzero(allowed))
-        keep = max(RESCORED, PER_HIT * limit)
+        keep = max(RESCORED, PER_HIT * limit, count // SHARE)
         if count <= max(EXACT_ROWS, keep):
             return np.flatnonzero(allowed)
+        follower = self._follower
+        probes = [Probe(asked, segment.mean) for segment in follower.segments]
+        left = self._screen(probes, allowed, count, max(2 * keep, count // SCREENED))
+        if len(left) > keep:
+            guesses = np.zeros(len(left), np.float32)
+            where = follower.states.where[left]
+            for number in np.unique(where).tolist():
+                here = np.flatnonzero(where == number)
+                segment = follower.segments[number]
+                guesses[here] = probes[number].estimate(segment.signs.take(segment.positions(left[here])))
+            left = left[np.argpartition(-guesses, keep - 1)[:keep]]
+        tail = np.array(sorted(follower.tail), np.int64)
+        return np.concatenate([left, tail[allowed[tail]] if len(tail) else tail])
+
+    def _screen(self, probes: Sequence[Probe], allowed: Array, count: int, keep: int) -> Array:
+        """The rows in segments, of those allowed, whose signatures differ least from the query's."""
         where = self._follower.states.where
         nearest = Nearest(keep)
         some = np.flatnonzero(allowed) if count * SPARSE <= len(allowed) else None
         for number, segment in reversed(list(enumerate(self._follower.segments))):
-            signature = sign(asked.reshape(1, -1), segment.mean)[:, 0]
+            bits, signature = segment.signs.bits, probes[number].bits
             if some is not None:
                 mine = some[where[some] == number]
                 places = segment.positions(mine)
                 for part in chunks(len(mine), BLOCK):
-                    nearest.offer(mine[part], distances(segment.signs[:, places[part]], signature))
+                    nearest.offer(mine[part], distances(bits[:, places[part]], signature))
                 continue
             among = segment.masked(allowed)
             if not segment.whole(where, number):
                 among = among & (where[segment.ords] == number)
             for part in chunks(len(segment.ords), BLOCK):
-                found = distances(segment.signs[:, part], signature)
-                nearest.offer(segment.ords[part], found, among[part])
-        tail = np.array(sorted(self._follower.tail), np.int64)
-        return np.concatenate([nearest.take().astype(np.int64), tail[allowed[tail]] if len(tail) else tail])
+                nearest.offer(segment.ords[part], distances(bits[:, part], signature), among[part])
+        return nearest.take().astype(np.int64)
 
     def _rows(self, ords: Array) -> Array:
         """The vectors (float16) of rows that have one."""
@@ -255,7 +273,5 @@ class VectorIndex:
                 step *= 2
             ords = np.arange(step, last + 1, step)
             ords = ords[follower.searchable(past=False)[ords]] if len(ords) else ords
-            rows = self._rows(ords).astype(np.float32)
-            rows /= np.sqrt(np.einsum("ij,ij->i", rows, rows)).reshape(-1, 1)
-            self._sample = (follower.version, rows)
+            self._sample = (follower.version, unit(self._rows(ords)))
         return self._sample[1]

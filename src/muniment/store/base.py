@@ -113,8 +113,24 @@ class ValueRow(NamedTuple):
     act: int
 
 
+class VectorPlace(NamedTuple):
+    """An act that carries a vector of a version: whose version, and who signed the vector when.
+
+    Attributes:
+        ord: The version; `owner` its author.
+        seq: The vector's entry; `act` its index there, `author` who signed it, `at` its clock.
+    """
+
+    ord: int
+    owner: bytes
+    seq: int
+    act: int
+    author: bytes
+    at: int
+
+
 class Change(NamedTuple):
-    """A version whose state changed after it was added."""
+    """A version whose state, or whose vector, changed after it was added."""
 
     number: int
     ord: int
@@ -315,6 +331,33 @@ class BankStore(Protocol):
 
     def add_values(self, rows: Sequence[ValueRow]) -> None: ...
     def values(self, space: str, name: str | None = None) -> list[ValueRow]: ...
+
+    def add_vectors(self, rows: Sequence[tuple[int, int, str]]) -> None:
+        """Note that acts (`seq`, `act`) are vectors of a model; what they name is noted by `add_namings`."""
+        ...
+
+    def touch(self, ords: Sequence[int]) -> None:
+        """Note a change of versions whose state stays, so that indexes look at their vectors again."""
+        ...
+
+    def vectors(self, model: str, after: int, upto: int) -> Iterator[VectorPlace]:
+        """Vectors of versions with `after < ord <= upto` by entries that count and are readable.
+
+        In order of `ord`, then of the vector's clock; streamed.
+        """
+        ...
+
+    def vectors_of(self, model: str, ords: Sequence[int]) -> list[VectorPlace]:
+        """The same for single versions, in the order asked for."""
+        ...
+
+    def lacking(self, model: str, after: int, limit: int) -> list[int]:
+        """`ord`s above `after` of live versions without a vector of the model, ascending."""
+        ...
+
+    def models(self) -> Mapping[str, int]:
+        """How many acts carry a vector, by model."""
+        ...
 
     def session_number(self, name: str, *, create: bool) -> int:
         """The local number of a conversation; 0 where it is unknown and not to be made."""

@@ -16,10 +16,12 @@ from muniment.store.base import (
     EntryRow,
     Figures,
     Filter,
+    Naming,
     NamingRow,
     Problem,
     State,
     ValueRow,
+    VectorPlace,
     Verdict,
     VersionRow,
     Watermark,
@@ -55,6 +57,7 @@ class MemoryStore:
         self._places: dict[tuple[int, int], int] = {}
         self._namings: dict[NamingRow, None] = {}
         self._values: dict[ValueRow, None] = {}
+        self._vectors: dict[tuple[int, int], str] = {}
         self._sessions: dict[str, int] = {}
         self._changes: dict[int, Change] = {}
         self._marks = {"ord": 0, "change": 0, "generation": 1}
@@ -295,6 +298,45 @@ class MemoryStore:
         rows = [row for row in self._values if row.space == space and name in (None, row.name)]
         return sorted(rows, key=lambda row: (row.name.encode("utf-8", "surrogatepass"), row.seq, row.act))
 
+    def add_vectors(self, rows: Sequence[tuple[int, int, str]]) -> None:
+        self._writer()
+        for seq, act, model in rows:
+            self._put(self._vectors, (seq, act), model)
+
+    def touch(self, ords: Sequence[int]) -> None:
+        self._writer()
+        for ord in ords:
+            if ord in self._versions:
+                number = self.watermark().last_change + 1
+                self._put(self._changes, number, Change(number, ord, self._versions[ord].state))
+
+    def vectors(self, model: str, after: int, upto: int) -> Iterator[VectorPlace]:
+        yield from self.vectors_of(model, [ord for ord in sorted(self._versions) if after < ord <= upto])
+
+    def vectors_of(self, model: str, ords: Sequence[int]) -> list[VectorPlace]:
+        found = []
+        for row in self.versions(ords):
+            places = []
+            for naming in self.namings([self.version_id(row)]):
+                entry = self.entry_at(naming.seq)
+                counts = entry.verdict is Verdict.COUNTS and entry.readable and naming.kind is Naming.VECTOR
+                if counts and self._vectors.get((naming.seq, naming.act)) == model:
+                    places.append(
+                        VectorPlace(row.ord, row.author, naming.seq, naming.act, entry.author, entry.at)
+                    )
+            found += sorted(places, key=lambda place: (place.at, place.seq, place.act))
+        return found
+
+    def lacking(self, model: str, after: int, limit: int) -> list[int]:
+        live = sorted(o for o, row in self._versions.items() if o > after and row.state is State.LIVE)
+        return [ord for ord in live if not self.vectors_of(model, [ord])][:limit]
+
+    def models(self) -> Mapping[str, int]:
+        counted: dict[str, int] = defaultdict(int)
+        for model in self._vectors.values():
+            counted[model] += 1
+        return dict(counted)
+
     def session_number(self, name: str, *, create: bool) -> int:
         if create:
             self._writer()
@@ -362,7 +404,7 @@ class MemoryStore:
         mark = self.watermark()
         tables: tuple[dict[Any, Any], ...] = (
             *(self._versions, self._facets, self._places, self._namings),
-            *(self._values, self._sessions, self._changes),
+            *(self._values, self._vectors, self._sessions, self._changes),
         )
         for table in tables:
             self._clear(table)

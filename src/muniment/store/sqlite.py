@@ -16,12 +16,13 @@ from muniment.store.connection import Connections
 from muniment.store.entries import EntryTables
 from muniment.store.link import Link
 from muniment.store.migrate import BANK, Kind
+from muniment.store.vectors import VectorTables
 from muniment.store.versions import VersionTables
 
 SALT_BYTES = 16
 
 
-class SqliteStore(EntryTables, VersionTables):
+class SqliteStore(EntryTables, VersionTables, VectorTables):
     """A bank in one SQLite file.
 
     Threads and processes may share it: each thread has a connection of its own, writers queue, and readers

@@ -30,7 +30,7 @@ _COLUMNS = (
 _SELECT = f"SELECT {_COLUMNS} FROM versions "
 _INSERT = f"INSERT INTO versions ({_COLUMNS}) VALUES ({', '.join('?' * 15)})"
 _CHUNK = 1024
-_DERIVED = ("versions", "facets", "namings", "named_values", "sessions", "changes")
+_DERIVED = ("versions", "facets", "namings", "named_values", "vectors", "models", "sessions", "changes")
 _STATES = {int(state): state for state in State}
 
 
@@ -311,6 +311,9 @@ _STRAYS = (
     )),
     ("named_values", "values set by entries that are not here", (
         "SELECT seq FROM named_values WHERE seq NOT IN (SELECT seq FROM entries)"
+    )),
+    ("vectors", "vectors by entries that are not here", (
+        "SELECT seq FROM vectors WHERE seq NOT IN (SELECT seq FROM entries)"
     )),
     ("changes", "changes of versions that are not here", (
         "SELECT number FROM changes WHERE ord NOT IN (SELECT ord FROM versions)"

@@ -27,6 +27,7 @@ class Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     server: "Server"
+    disable_nagle_algorithm = True
 
     def do_POST(self) -> None:
         """Note the request, then act."""

@@ -1,4 +1,4 @@
-"""Makes the tiny model beside it again; needs the package `onnx`, which no test does.
+"""Makes the tiny models beside it again; needs the package `onnx`, which no test does.
 
 Six words, eight numbers each; what the model gives is the row of each token, so that a test can say by hand
 what comes of a text.
@@ -24,6 +24,13 @@ def table() -> np.ndarray:
     return rows
 
 
+def write(name: str, graph: onnx.GraphProto) -> None:
+    """Write one model."""
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.checker.check_model(model)
+    (FOLDER / f"{name}.onnx").write_bytes(model.SerializeToString())
+
+
 def main() -> None:
     """Write model and tokenizer."""
     FOLDER.mkdir(exist_ok=True)
@@ -31,10 +38,16 @@ def main() -> None:
     inputs = [helper.make_tensor_value_info(name, TensorProto.INT64, ["n", "t"]) for name in names]
     output = helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, ["n", "t", 8])
     node = helper.make_node("Gather", ["table", "input_ids"], ["last_hidden_state"], axis=0)
-    graph = helper.make_graph([node], "tiny", inputs, [output], [numpy_helper.from_array(table(), "table")])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    onnx.checker.check_model(model)
-    (FOLDER / "model.onnx").write_bytes(model.SerializeToString())
+    rows = [numpy_helper.from_array(table(), "table")]
+    write("model", helper.make_graph([node], "tiny", inputs, [output], rows))
+    pooled = helper.make_node("ReduceMean", ["last_hidden_state"], ["pooled"], axes=[1], keepdims=0)
+    one = helper.make_tensor_value_info("pooled", TensorProto.FLOAT, ["n", 8])
+    write("pooled", helper.make_graph([node, pooled], "pooled", inputs, [one], rows))
+    pixels = helper.make_tensor_value_info("pixels", TensorProto.INT64, ["n", "t"])
+    seen = helper.make_node("Gather", ["table", "pixels"], ["last_hidden_state"], axis=0)
+    write("pixels", helper.make_graph([seen], "pixels", [pixels], [output], rows))
+    few = [numpy_helper.from_array(table()[:4], "table")]  # most words are beyond its end
+    write("short", helper.make_graph([node], "short", inputs, [output], few))
     special = {
         name: {"id": name, "ids": [WORDS.index(name)], "tokens": [name]} for name in ("[CLS]", "[SEP]")
     }

@@ -148,6 +148,27 @@ def test_a_broken_folder_is_a_mismatch(folder: Path, name: str, data: bytes) -> 
         embedder(folder).query("boats")
 
 
+def test_a_model_may_give_one_vector_a_text(folder: Path) -> None:
+    """Then nothing is pooled here."""
+    (folder / "pooled.onnx").replace(folder / "model.onnx")
+    np.testing.assert_allclose(embedder(folder).query("boats"), mean(6), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "words"),
+    [
+        ("pixels", EmbedderMismatch, "is no text model: it takes pixels"),
+        ("short", EmbedderUnavailable, "local/tiny fails: "),
+    ],
+)
+def test_a_model_that_does_not_fit_is_told_by_name(folder: Path, name: str, error: type, words: str) -> None:
+    """One for pictures, and one that breaks on the tokens it is given."""
+    (folder / f"{name}.onnx").replace(folder / "model.onnx")
+    with pytest.raises(error, match=words) as caught:
+        embedder(folder).query("boats")
+    assert caught.value.next_step
+
+
 def test_another_dimension_than_the_settings_say_is_refused(folder: Path) -> None:
     """A folder whose model was exchanged is noticed."""
     with pytest.raises(EmbedderMismatch, match="vectors of 8 numbers, not 384"):

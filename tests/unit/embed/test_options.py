@@ -55,6 +55,11 @@ def test_what_is_not_said_is_as_the_backend_has_it() -> None:
         ({**SERVER, "api_base": "http://[::1"}, "no address"), ({**SERVER, "api_base": "http://é/"}, "no address"),
         ({**SERVER, "api_base": "https://u:sk-1@h/v1"}, "name or a password"),
         ({**SERVER, "api_base": "https://h/v1?key=sk-1"}, "query"),
+        ({**SERVER, "api_base": "http://a..b/v1"}, "no host"), ({**SERVER, "api_base": "http://h /"}, "no address"),
+        ({**SERVER, "api_base": f"http://{'a' * 64}.b"}, "no host"), ({**SERVER, "api_base": "http://%zz"}, "no host"),
+        ({**SERVER, "api_base": "http://.b"}, "no host"), ({**SERVER, "api_base": "http://h\\@evil"}, "no address"),
+        ({**SERVER, "api_base": "http://[::1]x/"}, "embedding.api_base"),
+        ({**SERVER, "api_base": "http://*"}, "no host"),
     ],
 )  # fmt: skip
 def test_what_has_no_meaning_is_named_and_not_repeated(block: Any, words: str) -> None:

@@ -24,7 +24,7 @@ from muniment.embed.factory import open_embedder
 from muniment.embed.openai import ServerEmbedder
 from muniment.embed.options import options
 from muniment.embed.policy import Breaker
-from muniment.embed.wire import _Line
+from muniment.embed.wire import _Line, _trust
 
 from .conftest import Act, Server, Time, drips, gives, hangs_up, ok, says, vector
 
@@ -419,7 +419,7 @@ def test_the_circuit_can_be_set(server: Server, moment: Time) -> None:
 
 def test_a_cut_that_comes_late_ends_no_later_exchange() -> None:
     """A connection is used again: the timer of one exchange has no power over the next."""
-    line = _Line()
+    line = _Line(_trust("http://x"))
     first = line.begin()
     assert line.end()
     second = line.begin()

@@ -10,6 +10,7 @@ import pytest
 
 from muniment.base.errors import InvalidInput
 from muniment.recall.fusion import (
+    UNASKED,
     Background,
     Evidence,
     Floor,
@@ -173,6 +174,7 @@ def test_the_floor_never_cuts_a_record_with_a_rare_word() -> None:
     assert stands(Evidence(0.0, 10, -1.0), USUAL)
     assert not stands(Evidence(0.0, 11, -1.0), USUAL)
     assert not stands(Evidence(0.0, 1, None), USUAL, Floor(rare=0))
+    assert not stands(Evidence(0.3, 1, None), USUAL, UNASKED)
 
 
 def test_the_floor_takes_words_or_meaning_or_a_part_of_each() -> None:

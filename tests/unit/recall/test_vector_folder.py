@@ -226,12 +226,13 @@ def test_damaged_files_are_made_again(tmp_path: Path, right: Answers, damage: st
         assert answers(opened(tmp_path, corpus)) == right
 
 
-@pytest.mark.parametrize("wrong", ["rows", "signs", "mean", "ords", "order", "zero"])
+@pytest.mark.parametrize("wrong", ["rows", "bits", "scale", "offset", "mean", "ords", "order", "zero"])
 def test_a_segment_whose_parts_do_not_fit_is_refused(tmp_path: Path, wrong: str) -> None:
     """A file with arrays of different lengths or rows out of order is damaged, not read."""
     arrays: packing.Arrays = {
         "ords": np.array([1, 2, 3], np.int32), "rows": np.ones(3 * DIMENSION, np.float16),
-        "signs": np.zeros(3, np.uint64), "mean": np.zeros(DIMENSION, np.float32),
+        "bits": np.zeros(3, np.uint64), "mean": np.zeros(DIMENSION, np.float32),
+        "scale": np.ones(3, np.float32), "offset": np.ones(3, np.float32),
     }  # fmt: skip
     packing.write(tmp_path / "good", arrays, {"spread": 3})
     assert len(Segment.open(tmp_path / "good", DIMENSION).ords) == 3

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.recall.vector_reference import agree, cosines, ids
 
 from muniment.base.errors import InvalidInput, WrongDimension
-from muniment.recall import hamming, vector_follow, vectors
+from muniment.recall import signatures, vector_follow, vectors
 from muniment.recall.vector_corpus import Array, ListVectors, VectorRow, pack_vector, unpack_vectors
 from muniment.recall.vectors import VectorIndex
 
@@ -127,7 +127,7 @@ def test_a_sparse_filter_looks_at_its_own_rows_only(tmp_path: Path, monkeypatch:
     index = opened(tmp_path, corpus)
     index.maintain()
     scanned: list[int] = []
-    real = hamming.distances
+    real = signatures.distances
     monkeypatch.setattr(vectors, "distances", lambda s, q: (scanned.append(s.shape[1]), real(s, q))[1])
     allow = np.arange(3001) % 10 == 1
     query = clustered(1, 64, 5)[0]
@@ -244,16 +244,36 @@ def test_the_background_follows_the_bank() -> None:
 def test_distances_count_differing_bits(dimension: int) -> None:
     """Signatures are compared bit by bit, whatever the dimension, with or without a counting instruction."""
     rng = np.random.default_rng(dimension)
-    rows, query, mean = (
-        rng.standard_normal((70, dimension)),
-        rng.standard_normal(dimension),
-        np.full(dimension, 0.1),
+    rows = signatures.unit(rng.standard_normal((70, dimension)))
+    query, mean = (
+        signatures.unit(rng.standard_normal((1, dimension)))[0],
+        np.full(dimension, 0.01, np.float32),
     )
     wanted = ((rows > mean) != (query > mean)).sum(axis=1)
-    signs, asked = hamming.sign(rows, mean), hamming.sign(query.reshape(1, -1), mean)[:, 0]
-    assert signs.shape == (hamming.words_of(dimension), 70)
-    assert hamming.distances(signs, asked).tolist() == wanted.tolist()
-    assert hamming._count_by_table(signs[0]).tolist() == [bin(int(w)).count("1") for w in signs[0]]
+    signs, probe = signatures.sign(rows, mean), signatures.Probe(query, mean)
+    assert signs.bits.shape == (signatures.words_of(dimension), 70)
+    assert signatures.distances(signs.bits, probe.bits).tolist() == wanted.tolist()
+    assert signatures._count_by_table(signs.bits[0]).tolist() == [
+        bin(int(w)).count("1") for w in signs.bits[0]
+    ]
+
+
+@pytest.mark.parametrize("dimension", [1, 63, 65, 384])
+def test_cosines_are_estimated_from_bits(dimension: int) -> None:
+    """The estimate is the formula of the module; it is exact for the row itself, and right on average for others."""
+    rng = np.random.default_rng(dimension)
+    rows = signatures.unit(rng.standard_normal((500, dimension)) + 0.3)
+    mean = rows.mean(axis=0)
+    signs = signatures.sign(rows, mean)
+    for number in range(3):
+        itself = signatures.Probe(rows[number], mean).estimate(signs.take(np.array([number])))
+        assert itself[0] == pytest.approx(1.0, abs=1e-4)
+    query = signatures.unit(rng.standard_normal((1, dimension)) + 0.3)[0]
+    apart = rows - mean
+    plain = (np.where(apart > 0, 1, -1) @ (query - mean)) * (apart**2).sum(axis=1) / np.abs(apart).sum(axis=1)
+    guessed = signatures.Probe(query, mean).estimate(signs)
+    assert np.allclose(guessed, plain + apart @ mean + query @ mean, atol=1e-4)
+    assert abs(float((guessed - rows @ query).mean())) < 0.02
 
 
 def test_the_nearest_of_many_blocks_are_kept() -> None:
@@ -261,7 +281,7 @@ def test_the_nearest_of_many_blocks_are_kept() -> None:
     rng = np.random.default_rng(2)
     distances = rng.integers(0, 300, 5000).astype(np.uint16)
     among = rng.random(5000) < 0.7
-    nearest = hamming.Nearest(100)
+    nearest = signatures.Nearest(100)
     for first in range(0, 5000, 333):
         part = slice(first, first + 333)
         nearest.offer(np.arange(5000)[part], distances[part], among[part])
@@ -269,7 +289,7 @@ def test_the_nearest_of_many_blocks_are_kept() -> None:
     assert len(kept) == 100
     assert among[kept].all()
     assert distances[kept].max() <= np.sort(distances[among])[99]
-    assert len(hamming.Nearest(5).take()) == 0
+    assert len(signatures.Nearest(5).take()) == 0
 
 
 def test_an_unwritable_folder_is_searched_from_memory() -> None:

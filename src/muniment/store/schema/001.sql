@@ -91,6 +91,13 @@ CREATE TABLE named_values (
   PRIMARY KEY (space, name, seq, act)
 ) STRICT, WITHOUT ROWID;
 
+-- which acts are vectors, and of which model; whose they are stands in namings
+CREATE TABLE models (id INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE) STRICT;
+CREATE TABLE vectors (
+  seq INTEGER NOT NULL, act INTEGER NOT NULL, model INTEGER NOT NULL REFERENCES models (id),
+  PRIMARY KEY (seq, act)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE sessions (id INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE) STRICT;
 
 CREATE TABLE changes (number INTEGER PRIMARY KEY, ord INTEGER NOT NULL, state INTEGER NOT NULL) STRICT;

@@ -1,0 +1,110 @@
+"""Ranking for one answer: by words, by meaning, or by both (design section 7, "Fusion")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from muniment.bank import Bank
+from muniment.base.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from muniment.embed.base import Vectors
+    from muniment.recall.lexical import Scored
+
+    Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
+
+_DEPTH = 100  # records that each side brings in at least
+
+HYBRID, TEXT, VECTOR, RECENT = "hybrid", "text", "vector", "recent"
+MODES = (HYBRID, TEXT, VECTOR, RECENT)
+_NO_EMBEDDER = "no embedder is configured"
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A candidate: its row number, its score in 0..1, and what speaks for it by words and by meaning."""
+
+    ord: int
+    score: float
+    words: Scored | None
+    cosine: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question as it is put to the indexes.
+
+    Attributes:
+        text: The words.
+        vector: Its meaning, where an embedder gave one.
+        mode: What is done, which is not always what was asked for.
+        degraded: Why less is done than was asked for, or None.
+    """
+
+    text: str
+    mode: str
+    vector: Vectors | None = None
+    degraded: str | None = None
+
+
+def ask(bank: Bank, text: str, mode: str | None) -> Asked:
+    """Decide how a question is answered; at most one embedding is made.
+
+    Without a mode both sides are asked where there is an embedder. What needs one and can't have it is answered
+    by words, and says so.
+
+    Raises:
+        InvalidInput: `vector` is asked for and no embedder is configured.
+    """
+    if not text.strip():
+        return Asked(text, RECENT)
+    meaning = bank.host.meaning
+    wanted = mode or (TEXT if meaning is None else HYBRID)
+    if wanted in {TEXT, RECENT}:
+        return Asked(text, wanted)
+    if meaning is None:
+        if wanted == VECTOR:
+            raise InvalidInput(_NO_EMBEDDER, "Name one under `embedding:` in config.yaml, or ask by words.")
+        return Asked(text, TEXT, degraded=_NO_EMBEDDER)
+    vector, why = meaning.query(text)
+    return Asked(text, TEXT, degraded=why) if vector is None else Asked(text, wanted, vector)
+
+
+def rank(
+    bank: Bank, asked: Asked, limit: int, allow: Mask | None, *, past: bool, context: bool
+) -> list[Ranked]:
+    """At least the best `limit` candidates, the best first; fewer only where there are no more."""
+    if asked.vector is None or bank.host.meaning is None:
+        bank.index.refresh()
+        hits = bank.index.search(asked.text, limit, allow, past=past, context=context).hits
+        return [Ranked(scored.ord, scored.share, scored) for scored in hits]
+    vectors = bank.vectors(bank.host.meaning.model, len(asked.vector))
+    vectors.refresh()
+    if asked.mode == VECTOR:
+        near = vectors.search(asked.vector, limit, allow, past)
+        return [Ranked(one.ord, one.cosine, None, one.cosine) for one in near]
+    return _both(bank, asked, max(limit, _DEPTH), allow, past=past, context=context)
+
+
+def _both(
+    bank: Bank, asked: Asked, depth: int, allow: Mask | None, *, past: bool, context: bool
+) -> list[Ranked]:
+    from muniment.recall.fusion import fuse
+
+    assert asked.vector is not None  # noqa: S101 - `rank` has looked
+    assert bank.host.meaning is not None  # noqa: S101
+    vectors = bank.vectors(bank.host.meaning.model, len(asked.vector))
+    bank.index.refresh()
+    words = {
+        one.ord: one for one in bank.index.search(asked.text, depth, allow, past=past, context=context).hits
+    }
+    near = vectors.search(asked.vector, depth, allow, past)
+    ords = list(dict.fromkeys([*words, *(one.ord for one in near)]))
+    found = zip(ords, vectors.cosines(asked.vector, ords, past=past), strict=True)
+    cosines = {ord: cosine for ord, cosine in found if cosine is not None}
+    background = vectors.background(asked.vector)
+    fused = fuse([(one.ord, one.score) for one in words.values()], cosines, background)
+    return [Ranked(one.ord, one.score, words.get(one.ord), cosines.get(one.ord)) for one in fused]
