@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from muniment.base.errors import EmbedderError, MissingExtra
+from muniment.base.errors import EmbedderError, KeyringError, MissingExtra
 from muniment.ledger.acts import Remember
 from muniment.opening import Opener
 from muniment.project import own_keys
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from muniment.bank import Bank
     from muniment.embed.base import Embedder, Vectors
 
+# What keeps an embedder from answering: it, its extra, or a keyring that does not give its API key.
+_HARMLESS = (EmbedderError, MissingExtra, KeyringError)
 _LOG = logging.getLogger("muniment")
 _CHUNK = 512  # rows looked at together
 _GONE = frozenset({State.ERASED, State.VOID})
@@ -68,7 +70,7 @@ class Meaning:
             return [], None
         try:
             rows = self.embedder.documents(texts)
-        except (EmbedderError, MissingExtra) as error:
+        except _HARMLESS as error:
             _LOG.warning("%d memories were kept without a vector: %s", len(texts), error.message)
             return [None] * len(texts), error.message
         return [row.astype("<f2").tobytes() for row in rows], None
@@ -77,7 +79,7 @@ class Meaning:
         """The vector of a question, or why there is none."""
         try:
             return self.embedder.query(text), None
-        except (EmbedderError, MissingExtra) as error:
+        except _HARMLESS as error:
             _LOG.warning("a question was answered by words alone: %s", error.message)
             return None, error.message
 

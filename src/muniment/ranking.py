@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 _DEPTH = 100  # records that each side brings in at least
+_FEW = 16  # so few records are no background: what stands out cannot be told among them
 
 HYBRID, TEXT, VECTOR, RECENT = "hybrid", "text", "vector", "recent"
 MODES = (HYBRID, TEXT, VECTOR, RECENT)
@@ -106,5 +107,7 @@ def _both(
     found = zip(ords, vectors.cosines(asked.vector, ords, past=past), strict=True)
     cosines = {ord: cosine for ord, cosine in found if cosine is not None}
     background = vectors.background(asked.vector)
+    if background.rows < _FEW:
+        background = background._replace(mean=0.0, spread=0.0)
     fused = fuse([(one.ord, one.score) for one in words.values()], cosines, background)
     return [Ranked(one.ord, one.score, words.get(one.ord), cosines.get(one.ord)) for one in fused]
