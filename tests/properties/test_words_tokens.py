@@ -21,9 +21,13 @@ TEXT = (
 
 
 def holders(analyzer: Analyzer, texts: list[str], token: str) -> list[int]:
-    """Rows (from 1) that hold the token in this form, case apart."""
-    folded = [{t.casefold() for t in analyzer.tokens(text)} for text in texts]
-    return [i for i, tokens in enumerate(folded, 1) if token.casefold() in tokens]
+    """Rows (from 1) that hold the token in this form, case apart, as a word or as a part of an identifier."""
+    asked = analyzer.forms(token)[0]
+    return [
+        i
+        for i, text in enumerate(texts, 1)
+        if any(t.casefold() == token.casefold() or asked in analyzer.forms(t) for t in analyzer.tokens(text))
+    ]
 
 
 @settings(max_examples=200, deadline=None)
