@@ -79,6 +79,9 @@ SAME: list[tuple[str, list[str], Call, Callable[[Any], Any]]] = [
     ("check", ["check", "--rebuild"], lambda _, a: a.check(rebuild=True),
      lambda found: {"agent": "ava", "ok": True, "rebuilt": True, "problems": found}),
     ("verify", ["verify"], lambda _, a: a.verify(), plain),
+    ("reindex", ["reindex", "--home", "meaning line"],
+     lambda *_: muniment.open("meaning library").choose_agent("ava").reindex(), plain),
+    ("recall", ["recall", "deploy", "--mode", "hybrid"], lambda _, a: a.recall("deploy", mode="hybrid"), plain),
     ("doctor", ["doctor"], lambda p, _: p.doctor(), lambda found: {"ok": True, **listed("findings")(found)}),
 ]  # fmt: skip
 
@@ -89,7 +92,7 @@ WRONG: list[tuple[str, list[str], Call]] = [
     ("remember", ["remember", "x", "--created-at", "soon"], lambda _, a: a.remember("x", created_at="soon")),
     ("recall", ["recall", "x", "--limit", "0"], lambda _, a: a.recall("x", limit=0)),
     ("recall", ["recall", "x", "--limit", "1001"], lambda _, a: a.recall("x", limit=1001)),
-    ("recall", ["recall", "x", "--mode", "vector"], lambda _, a: a.recall("x", mode="vector")),
+    ("recall", ["recall", "x", "--mode", "magic"], lambda _, a: a.recall("x", mode="magic")),
     ("recall", ["recall", "x", "--author", "nobody"], lambda _, a: a.recall("x", author="nobody")),
     ("recall", ["recall", "x", "--source", "friend"], lambda _, a: a.recall("x", source="friend")),
     ("recall", ["recall", "x", "--state", "lost"], lambda _, a: a.recall("x", states=["lost"])),
@@ -115,9 +118,12 @@ WRONG: list[tuple[str, list[str], Call]] = [
     ("credential remove", ["credential", "remove", "lab"], lambda p, _: p.credentials.remove("lab")),
     ("init", ["init", "--agent", "ava"], lambda p, _: p.init(agent="ava")),
     ("check", ["check", "--agent", "eve"], lambda p, _: p.choose_agent("eve").check()),
+    ("reindex", ["reindex"], lambda _, a: a.reindex()),
+    ("recall", ["recall", "x", "--mode", "vector"], lambda _, a: a.recall("x", mode="vector")),
     ("verify", ["verify", "--agent", "eve"], lambda p, _: p.choose_agent("eve").verify()),
 ]  # fmt: skip
 
+TINY = Path(__file__).parents[1] / "unit" / "embed" / "tiny"
 VOLATILE = {"id", "entry", "version", "created_at_ms", "written_at_ms", "did", "bank", "file_bytes"}
 
 
@@ -131,6 +137,10 @@ def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
             agent.remember(text, **more)  # type: ignore[arg-type]
         peer.credentials.set("openai", SECRET)
     shutil.copytree(first, second)
+    for name in ("meaning library", "meaning line"):
+        shutil.copytree(first, tmp_path / name)
+        block = f"embedding:\n  backend: local\n  model: tiny\n  folder: {TINY}\n"
+        (tmp_path / name / "config.yaml").write_text(block, "utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(f"{SECRET}\n".encode())))
     Path("notes.txt").write_text("Ava: when do we deploy?\nBen: on Friday\n", "utf-8")

@@ -25,6 +25,12 @@ def _verify(context: Context, /) -> Result:
         return agent.verify(progress=tick)
 
 
+def _reindex(context: Context, /) -> Result:
+    agent = context.agent()
+    with context.watch("Embedding", "memories") as tick:
+        return agent.reindex(progress=tick)
+
+
 def _doctor(context: Context, /) -> Result:
     return Findings(context.peer.doctor())
 
@@ -72,6 +78,17 @@ COMMANDS = family(
         "read",
         False,
         _verify,
+    ),
+    Command(
+        "reindex",
+        "With an embedder in `config.yaml`, memories are found by what they mean. This makes the vectors that are "
+        "missing: of memories from before, or from a time when the embedder did not answer. Stopped anywhere, it goes "
+        "on where it was. Vectors of other models stay.",
+        (Example("muniment reindex", "after choosing an embedder"),),
+        (),
+        "write",
+        True,
+        _reindex,
     ),
     Command(
         "doctor",

@@ -145,6 +145,7 @@ _INDEX: Mapping[str, tuple[str, str]] = {
     "init": ("host", "Choose how this installation is set up."),
     "check": ("host", "Look for damage in files, and mend what can be made again."),
     "verify": ("host", "Prove every signature and every right to write."),
+    "reindex": ("host", "Make the vectors that are missing."),
     "doctor": ("host", "Say what is in order here and what is not."),
 }
 

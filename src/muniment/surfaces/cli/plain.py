@@ -52,7 +52,8 @@ def _remembered(result: Remembered) -> str:
     if not result.created:
         return f"already there: {result.id}"
     over = f", in place of {count(len(result.superseded), 'version')}" if result.superseded else ""
-    return f"remembered {result.id}{over}"
+    note = f"\nnote: kept without a vector: {one_line(result.degraded)}" if result.degraded else ""
+    return f"remembered {result.id}{over}{note}"
 
 
 def _hit(place: int, hit: Hit) -> str:
@@ -262,6 +263,12 @@ def claimed_line(result: Claimed) -> str:
     return f"{one_line(result.agent)}: all entries by its key are its own, joined by {result.entry}"
 
 
+def reindexed_line(result: Any) -> str:
+    """What `reindex` did."""
+    line = f"{one_line(result.model)}: {count(result.embedded, 'vector')} made, {result.left:,} missing"
+    return line if result.reason is None else f"{line}\nnote: {one_line(result.reason)}"
+
+
 def _checkup(result: Checkup) -> str:
     if result.ok:
         made = "; all that is derived was made again" if result.rebuilt else ""
@@ -308,5 +315,6 @@ WRITE: Mapping[str, Callable[[Any], str]] = {
     "init": _chosen,
     "check": _checkup,
     "verify": _verified,
+    "reindex": reindexed_line,
     "doctor": _findings,
 }

@@ -111,6 +111,8 @@ def _remembered(result: Remembered) -> RenderableType:
         text.append(
             f"\n  in place of {count(len(result.superseded), 'version')}; `muniment history` has it", QUIET
         )
+    if result.degraded:
+        text.append(f"\n  kept without a vector: {one_line(result.degraded)}", WARN)
     return text
 
 
@@ -376,5 +378,8 @@ DRAW: Mapping[str, Callable[[Any], RenderableType]] = {
     "init": _chosen,
     "check": _checkup,
     "verify": _verified,
+    "reindex": lambda result: Text.assemble(
+        ("● ", GOOD if result.ok else WARN), plain.reindexed_line(result)
+    ),
     "doctor": _findings,
 }
