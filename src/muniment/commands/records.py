@@ -130,7 +130,7 @@ COMMANDS = family(
                   metavar="QUERY"),
             Param("limit", "integer", "At most so many hits", 10, short="n", minimum=1, maximum=LIMITS.recall_limit,
                   metavar="N"),
-            Param("mode", "text", "How to rank: by words and meaning (with an embedder), by one of them, or newest first",
+            Param("mode", "text", "How to rank: by words and meaning (with an embedder), one of them, or newest first",
                   metavar="MODE", choices=("hybrid", "text", "vector", "recent")),
             *FILTERS,
             Param("context", "flag", "Leave out the words of the conversation around a memory", True),
