@@ -28,7 +28,8 @@ from muniment.surfaces.cli import main
 main()
 """
 IMPORTS = """
-import importlib, json, sys
+import importlib, json, os, sys
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command does
 for name in json.loads(sys.argv[1]):
     if name not in sys.modules:
         try:

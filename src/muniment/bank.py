@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from muniment.base.clock import Clock
-from muniment.base.ids import BankId, EntryId
+from muniment.base.errors import StoreBusy
+from muniment.base.ids import BankId, EntryId, VersionId
 from muniment.config import Settings
 from muniment.corpus import BankCorpus
 from muniment.epoch_keys import EpochKeys
@@ -50,6 +51,8 @@ class Bank:
         self._index: WordIndex | None = None
         self._keys: dict[bytes, EpochKeys] = {}
         self._writes = 0  # depth of `write`
+        self._erased: set[int] = set()  # ords whose words still have to leave the index
+        self._scrub_due = False
         self._kept: dict[bytes, EntryId | None] = {}
 
     @property
@@ -87,6 +90,34 @@ class Bank:
     @contextmanager
     def write(self) -> Iterator[Authority]:
         """One durable transaction, with the authority as of its start."""
+        with self._transaction() as authority:
+            yield authority
+        if not self._writes:
+            self._scrub()
+
+    def destroy(self, version: VersionId, place: tuple[int, int]) -> None:
+        """Destroy a body now, and its traces in log and index once the transaction is on the disk."""
+        self.store.erase_bodies([place])
+        row = self.store.version_at(version)
+        self._erased.update([] if row is None else [row.ord])
+        self._scrub_due = True
+
+    def _scrub(self) -> None:
+        """Leave nothing of what was erased; where somebody still reads the past, the next write tries again."""
+        if not self._scrub_due:
+            return
+        try:
+            self.store.scrub()
+        except StoreBusy:
+            return
+        self._scrub_due = False
+        if self._erased and self._index_folder is not None and self._index_folder.exists():
+            self.index.refresh()
+            self.index.purge(sorted(self._erased))
+        self._erased.clear()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Authority]:
         with self.store.write():
             self.rulings.refresh()
             seen = self.rulings.mark()

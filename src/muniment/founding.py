@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 from muniment.bank import Bank, Host
 from muniment.base import codec
-from muniment.base.clock import tick
 from muniment.base.ids import BankId
 from muniment.identity.keys import check_public
 from muniment.ledger import entry as entries
@@ -14,7 +13,7 @@ from muniment.ledger.control import SALT_BYTES, Found, Founder
 from muniment.ledger.entry import Header
 from muniment.ledger.levels import ADMIN, Level
 from muniment.store.base import BankStore, EntryRow, Verdict
-from muniment.writing import Writer
+from muniment.writing import Writer, next_at
 
 
 def agent_founders(agent: bytes, controller: bytes) -> tuple[Founder, ...]:
@@ -41,7 +40,7 @@ def found(
         check_public(founder.key)
     now = host.clock.now_ms()
     act = Found(tuple(founders), host.entropy.bytes(SALT_BYTES))
-    header = Header(None, by, (), (), tick(0, now), None, (), (act,))
+    header = Header(None, by, (), (), next_at(0, now), None, (), (act,))
     signed = entries.header_bytes(header)
     entry = entries.assemble(signed, host.keyring.sign(by, codec.ENTRY, signed), header)
     store = make_store(BankId(entry.id))

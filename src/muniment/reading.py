@@ -170,7 +170,7 @@ class Reader:
             state=row.state.name.lower(),
             supersedes=tuple(str(version) for version in act.over),
             conflict=row.state is State.LIVE and any(other.content != row.content for other in others),
-            clock_ahead=row.at > at_of(now + 1),
+            clock_ahead=is_ahead(row.at, now),
             tool=row.tool,
             recalled=row.recalled,
         )
@@ -207,6 +207,11 @@ def _is(parse: Callable[[str], object], ref: str) -> bool:
     except MunimentError:
         return False
     return True
+
+
+def is_ahead(at: int, now_ms: int) -> bool:
+    """Whether a clock value is further ahead than clocks are followed: so small a step back hides nothing."""
+    return at > at_of(now_ms + LIMITS.clock_ahead_ms)
 
 
 def check_limit(limit: int) -> None:

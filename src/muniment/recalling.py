@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from muniment.bank import Bank
-from muniment.base.clock import at_of
 from muniment.base.errors import LimitExceeded
 from muniment.base.limits import LIMITS
 from muniment.ledger.acts import Remember
 from muniment.ledger.authority import Authority
 from muniment.query import Where, choice
-from muniment.reading import Reader, check_limit
+from muniment.reading import Reader, check_limit, is_ahead
 from muniment.store.base import LIVE_ONLY, Filter, VersionRow
 from muniment.views import Hit, Hits, Term, Why
 
@@ -114,8 +113,8 @@ class Recaller:
 
     def _due(self, rows: Sequence[VersionRow]) -> list[VersionRow]:
         """Without versions whose clock runs ahead: they are shown when their time comes."""
-        now = at_of(self._bank.host.clock.now_ms() + 1)
-        return [row for row in rows if row.at <= now]
+        now = self._bank.host.clock.now_ms()
+        return [row for row in rows if not is_ahead(row.at, now)]
 
     def _collapse(self, rows: Sequence[VersionRow], authority: Authority) -> list[VersionRow]:
         """Of the live versions of one key that weigh the same, only the newest one that was found."""

@@ -161,7 +161,7 @@ def _erase(bank: Bank, before: Authority, cause: EntryRow) -> set[int]:
             continue
         concerned.add(row.seq)
         if after.get(version):
-            bank.store.erase_bodies([(row.seq, version.act)])
+            bank.destroy(version, (row.seq, version.act))
     return concerned
 
 

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 from muniment.bank import Bank
 from muniment.base import codec
-from muniment.base.clock import tick
-from muniment.base.errors import KeyUsedElsewhere, WaitingForKey
+from muniment.base.clock import horizon, ms_of, tick
+from muniment.base.errors import InvalidInput, KeyUsedElsewhere, WaitingForKey
 from muniment.base.ids import EntryId
+from muniment.base.limits import MAX_AT_MS, MIN_AT_MS
 from muniment.epoch_keys import start
 from muniment.identity.did import to_did
+from muniment.keyring.journal import JournalSlot
 from muniment.ledger import entry as entries
 from muniment.ledger.acts import Act, Set, to_bytes
 from muniment.ledger.authority import Authority
@@ -20,6 +22,21 @@ from muniment.ledger.levels import ADMIN
 from muniment.project import Projector
 from muniment.receiving import reconcile
 from muniment.store.base import EntryRow, Verdict
+
+
+def next_at(last: int, now: int) -> int:
+    """The clock value of an entry to be signed.
+
+    Raises:
+        InvalidInput: The machine's clock is out of the times that an entry may have.
+    """
+    at = tick(last, now)
+    if not MIN_AT_MS <= ms_of(at) < MAX_AT_MS:
+        raise InvalidInput(
+            f"the clock of this machine shows {now} ms since 1970, which is before 2020 or after 2099",
+            "Set the clock, then do it again; nothing was written.",
+        )
+    return at
 
 
 class Writer:
@@ -80,7 +97,8 @@ class Writer:
         return entry, self._bank.store.add_entry(row, bodies)
 
     def _at(self, now: int) -> int:
-        return tick(self._bank.store.last_at(), now)
+        """Later than all that is here, save what is dated further ahead than anybody follows."""
+        return next_at(self._bank.store.last_at(horizon(now)), now)
 
     def _prev(self) -> tuple[EntryId, ...]:
         """The key's tips here, after the journal has been asked whether all of them were signed here."""
@@ -88,30 +106,36 @@ class Writer:
         tips = store.tips(self._key)
         slot = journal.read(self._bank.id, self._key)
         if slot is None:
-            if all((row := store.entry(tip)) is not None and row.local for tip in tips):
-                return tips
-        elif tips in {(slot.latest,), (slot.previous,)} or (not tips and slot.previous is None):
+            signed_here = all((row := store.entry(tip)) is not None and row.local for tip in tips)
+        else:
+            signed_here = tips in {(slot.latest,), (slot.previous,)} or self._leads_back(tips, slot)
+        if signed_here:
             return tips
-        elif slot.latest is not None and self._signed_here_since(tips, slot.latest):
-            return tips  # a power cut took the journal's last lines, the bank kept its own
         raise KeyUsedElsewhere(
             f"the key {to_did(self._key)} has signed entries that this installation does not know of, "
             "or the bank's file is older than the keyring's journal",
             "If you restored a backup or copied the folder: `muniment key mine`. If not, the key may be stolen.",
         )
 
-    def _signed_here_since(self, tips: tuple[EntryId, ...], journalled: EntryId) -> bool:
-        """Whether one chain of entries signed here leads from the only tip back to the journal's last line."""
+    def _leads_back(self, tips: tuple[EntryId, ...], slot: JournalSlot) -> bool:
+        """Whether one chain of entries signed here leads from the only tip back to an id of the journal.
+
+        So it is where a power cut took the journal's last lines and the bank kept its own, and where SQLite's
+        recovery brings back a commit whose writer was killed in it, after another one had journalled and died.
+        """
         store = self._bank.store
+        known = {slot.latest, slot.previous}
+        if slot.previous is not None and all(name is None or store.seq_of(name) is None for name in known):
+            return False  # the bank's file is older than the journal
         here = tips
         while len(here) == 1:
-            if here[0] == journalled:
+            if here[0] in known:
                 return True
             row = store.entry(here[0])
             if row is None or not row.local:
                 return False
             here = row.prev
-        return False
+        return not here and slot.previous is None
 
     def claim(self) -> EntryId:
         """Say that all entries by this key are its own: an entry joins its tips, and the journal goes on from it.

@@ -58,12 +58,16 @@ def check(home: Path, words: str, wanted: set[bytes]) -> None:
 
 
 def test_a_kill_while_saving_loses_no_key(tmp_path: Path) -> None:
-    """After each of 24 kills at random moments all acknowledged keys sign, and the next writer goes on."""
+    """After each of at least 24 kills at random moments all acknowledged keys sign, and the next writer goes on."""
     chance = random.Random(20)
     for words in ("", "a passphrase"):
         home = tmp_path / (words or "plain")
         wanted: set[bytes] = set()
-        for _ in range(12):
+        kills = 0
+        while kills < 12 or (
+            len(wanted) <= 12 and kills < 200
+        ):  # a busy machine gets to write less between two
+            kills += 1
             writer = start(home, words, 100_000)
             assert writer.stdout is not None
             assert writer.stdout.readline() == "ready\n"

@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -134,7 +133,7 @@ def scramble(parcels: list[Parcel], chance: random.Random) -> list[Parcel]:
     return out
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(st.integers(0, 1 << 32))
 def test_any_order_gives_the_same_memory(seed: int) -> None:
     """The entries of a random history, shuffled, repeated and split, make what the origin shows; so does a rebuild."""
@@ -221,7 +220,7 @@ def keys_of(keyring: Keyring, public: bytes) -> bytes:
     return bytes(keyring._pair(public).secret[:32])
 
 
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(st.integers(0, 1 << 32))
 def test_a_revoked_key_adds_nothing_that_counts(seed: int) -> None:
     """Once admin(0) has cut a key, nothing that it signs from any past, new or backdated, changes what is shown."""
@@ -302,7 +301,7 @@ def test_who_authorises_itself_is_void() -> None:
     with world(2) as replicas:
         carol = replicas.at("carol")
         mallory = keys.keypair(b"m" * 32)
-        heads, bank, at = carol.bank.authority.heads, replicas.bank, carol.bank.store.last_at()
+        heads, bank, at = carol.bank.authority.heads, replicas.bank, carol.bank.store.last_at(1 << 62)
         grant = sign(mallory, Header(bank, mallory.public, (), heads, at + 1, ctl=(GRANT,)))
         granted = EntryId(entries.verify(grant, bank).id)
         onwards = sign(mallory, Header(bank, mallory.public, (granted,), tuple(sorted((*heads, granted))), at + 2, ctl=(

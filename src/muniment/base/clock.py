@@ -32,9 +32,10 @@ def tick(last: int, now_ms: int) -> int:
     return max(last + 1, at_of(now_ms))
 
 
-def observe(last: int, foreign: int, now_ms: int) -> int:
-    """What the own clock becomes on seeing a foreign value.
+def horizon(now_ms: int) -> int:
+    """The last clock value that is followed: local time plus `Limits.clock_ahead_ms`.
 
-    It is taken over up to local time plus `Limits.clock_ahead_ms`, so no peer can carry the clock away.
+    A new entry is later than all entries up to here, whoever signed them; no peer, and no clock that was once
+    wrong, can carry the own clock further.
     """
-    return max(last, min(foreign, at_of(now_ms + LIMITS.clock_ahead_ms)))
+    return at_of(now_ms + LIMITS.clock_ahead_ms)

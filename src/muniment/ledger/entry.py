@@ -31,8 +31,8 @@ REASONS = (
     "unknown version",  # `v` is not 1
     "unknown field",  # a header field that version 1 does not have
     "malformed",  # a field is missing, or not of its form
-    "bad key",  # `by`, or a key in a control act, is no usable Ed25519 key
     "bad time",  # `at` is before 2020 or after 2099
+    "bad key",  # `by`, or a key in a control act, is no usable Ed25519 key
     "wrong bank",  # it says that it belongs to another bank
     "second founding entry",  # it founds, and is not this bank's founding entry
     "bad signature",

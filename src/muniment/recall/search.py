@@ -54,7 +54,7 @@ class Search:
         self.scores = space.fit(len(allowed))
         self.context = scorer.context
         self.columns = scorer.columns
-        exact, window = scorer.formula.exact, 0.0
+        exact, window, self.loners = scorer.formula.exact, 0.0, False
         if self.context is not None:
             window = self.context.window
             self.sessions = scorer.sessions.astype(np.float32)
@@ -154,7 +154,8 @@ class Search:
 
     def _can_stop(self) -> bool:
         """Whether rows that hold none of the terms so far, nor stand near one that does, are out of the running."""
-        alone = self.rest * (float(self.upper) + self.scorer.ratio) * (1 + SLACK)
+        ratio = self.scorer.ratio if self.loners else 0.0
+        alone = self.rest * (float(self.upper) + ratio) * (1 + SLACK)
         if alone > self.bar:
             return False
         if self.context is None:

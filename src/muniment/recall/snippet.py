@@ -75,7 +75,8 @@ class Snippets:
         }
         self._known: dict[str, tuple[bytes, float]] = {}
         self._seen: set[str] = set()
-        self._heads = {key[:1].decode("latin-1") for key in self._wanted}
+        headed = analyzer.kind == "standard" and analyzer.language in HEADED
+        self._heads = {key[:1].decode("latin-1") for key in self._wanted} if headed else None
 
     def of(self, text: str) -> Snippet:
         """The stretch of any text that holds the most of the query."""
@@ -91,10 +92,16 @@ class Snippets:
     def _matches(self, text: str) -> list[Match]:
         """(start, end, key, weight) of each word that a query term asks for."""
         pattern, known, found = self._analyzer.pattern(text), self._known, list[Match]()
-        words = set(pattern.findall(text)).difference(self._seen)
-        self._seen |= words
-        self._look_at(words)
-        for match in pattern.finditer(text) if known else ():
+        words = pattern.findall(text)
+        if self._heads is not None:  # identifiers have parts that begin otherwise
+            heads = self._heads
+            words = [w for w in words if w[0] in heads or not (w.islower() and w.isalpha() and w.isascii())]
+        fresh = set(words).difference(self._seen)
+        self._seen |= fresh
+        self._look_at(fresh)
+        if known.keys().isdisjoint(words):
+            return found
+        for match in pattern.finditer(text):
             hit = known.get(match[0])
             if hit is None:
                 continue
@@ -108,10 +115,6 @@ class Snippets:
         """Finds which of these words the query asks for, and by which of its terms, the weightiest."""
         analyzer, wanted = self._analyzer, self._wanted
         whole, keys, others = analyzer.kind == "standard", analyzer.keys, wanted.keys().isdisjoint
-        if whole and analyzer.language in HEADED:  # identifiers have parts that begin otherwise
-            words = {
-                w for w in words if w[0] in self._heads or not (w.isalpha() and w.islower() and w.isascii())
-            }
         for word in words:
             if not (whole and word.isascii()):
                 if analyzer.is_dense(word):

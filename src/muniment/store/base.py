@@ -244,8 +244,8 @@ class BankStore(Protocol):
         """The author's entries that no entry of that author here names in `prev`, sorted."""
         ...
 
-    def last_at(self) -> int:
-        """The greatest clock value among entries signed here, or 0."""
+    def last_at(self, upto: int) -> int:
+        """The greatest clock value of at most `upto` among all entries, or 0."""
         ...
 
     def wanted(self) -> frozenset[EntryId]:
@@ -264,6 +264,14 @@ class BankStore(Protocol):
 
     def erase_bodies(self, places: Iterable[tuple[int, int]]) -> None:
         """Destroy bodies for good; the file keeps no copy of them in free pages."""
+        ...
+
+    def scrub(self) -> None:
+        """After erased bodies are committed: leave no copy of them in a log either.
+
+        Raises:
+            StoreBusy: Somebody still reads the past; nothing is lost, do it again.
+        """
         ...
 
     # Derived from entries

@@ -178,9 +178,10 @@ class EntryTables:
         digests = [digest for place in found for (digest,) in link.run(_ID_OF, place)]
         return tuple([EntryId(CID_PREFIX + digest) for digest in sorted(digests)])
 
-    def last_at(self) -> int:
-        rows = self._connections.link().run("SELECT max(at) FROM entries WHERE local = 1")
-        return int(rows[0][0] or 0)
+    def last_at(self, upto: int) -> int:
+        greatest = "(SELECT coalesce(max(at), 0) FROM entries WHERE local = {} AND at <= ?1)"
+        sql = f"SELECT max({greatest.format(0)}, {greatest.format(1)})"
+        return int(self._connections.link().run(sql, (upto,))[0][0])
 
     def wanted(self) -> frozenset[EntryId]:
         rows = self._connections.link().run("SELECT DISTINCT id FROM wanted")

@@ -190,8 +190,8 @@ class MemoryStore:
         mine = (row.id for row in self._entries.values() if row.author == author)
         return tuple(sorted(entry for entry in mine if (entry, author) not in self._children))
 
-    def last_at(self) -> int:
-        return max((row.at for row in self._entries.values() if row.local), default=0)
+    def last_at(self, upto: int) -> int:
+        return max((row.at for row in self._entries.values() if row.at <= upto), default=0)
 
     def wanted(self) -> frozenset[EntryId]:
         return frozenset(parent for parent, _ in self._children if parent not in self._seqs)
@@ -216,6 +216,9 @@ class MemoryStore:
         for seq, act in places:
             self._drop(self._bodies, (seq, act))
             self._put(self._absent, (seq, act), True)
+
+    def scrub(self) -> None:
+        """There is no log that could keep what was erased."""
 
     # Derived from entries
 

@@ -191,7 +191,7 @@ def everything(store: BankStore, maker: Maker, filters: Sequence[Filter] = ()) -
         "twins": [store.twins(row.author, row.at) for row in rows],
         "tips": [store.tips(author) for author in authors],
         "wanted": store.wanted(),
-        "last_at": store.last_at(),
+        "last_at": store.last_at((1 << 63) - 1),
         "bodies": store.bodies(places),
         "absent": list(store.absent()),
         "versions": versions,

@@ -281,3 +281,16 @@ def test_a_claim_is_an_entry_of_its_own(folders: Folders) -> None:
         assert ava.stats().records == before.records
         assert parse_version(f"{claimed}/0").entry == ava._bank.store.tips(ava._key)[0]
         assert ava.remember("more").created
+
+
+@pytest.mark.parametrize("size", [1, 300])
+def test_a_commit_that_recovery_brings_back_is_no_theft(folders: Folders, size: int) -> None:
+    """Killed in its commit, with another writer journalled and killed after it: what comes back was signed here."""
+    with folders.agent("a") as ava:
+        bank, key = ava._bank, ava._key
+        (tip,) = bank.store.tips(key)
+        ava.remember_many([Draft(f"brought back {number}") for number in range(size)])
+        bank.host.journal.record(bank.id, key, tip, EntryId(b"\x01\x71\x12\x20" + b"y" * 32))
+    with folders.agent("a") as ava:
+        assert ava.remember("after all").created
+        assert len(ava._bank.store.tips(ava._key)) == 1

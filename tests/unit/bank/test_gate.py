@@ -357,7 +357,7 @@ def test_a_writer_can_not_erase_the_agents_words(ava: Agent, bank: Bank, owner: 
 def test_a_bank_of_a_newer_version_can_be_read(ava: Agent, bank: Bank, owner: bytes) -> None:
     """An unknown control act of a member makes the bank read-only here; recall goes on."""
     ava.remember("tea")
-    header = Header(bank.id, owner, bank.store.tips(owner), bank.authority.heads, bank.store.last_at() + 1, ctl=(
+    header = Header(bank.id, owner, bank.store.tips(owner), bank.authority.heads, bank.store.last_at(1 << 62) + 1, ctl=(
         Erase((parse_version(ava.list()[0].version),)),))  # fmt: skip
     fields = codec.decode(header_bytes(header), 1 << 20) | {"ctl": [{"k": 99, "what": 1}]}
     signed = codec.encode(fields)

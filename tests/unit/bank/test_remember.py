@@ -321,11 +321,42 @@ def test_time_stands_still_and_order_does_not(make_peer: Any) -> None:
     assert [r.text for r in ava.history("count")] == [str(n) for n in reversed(range(20))]
 
 
-def test_a_clock_that_goes_back_keeps_order(ava: Agent, clock: FixedClock) -> None:
-    """What is written after the clock was set back is still the newest."""
+def test_a_clock_that_goes_back_a_little_keeps_order(ava: Agent, clock: FixedClock) -> None:
+    """What is written after a small step back is still the newest, and is recalled at once."""
     ava.remember("first", key="k")
-    clock.advance(-30 * DAY)
+    clock.advance(-5 * 60_000)
     ava.remember("second", key="k")
-    assert ava.get("k").text == "second"
-    clock.advance(31 * DAY)
+    assert [r.text for r in ava.history("k")] == ["second", "first"]
     assert ava.recall("second")[0].record.text == "second"
+    assert ava.recall("")[0].record.text == "second"
+
+
+def test_a_clock_that_was_far_ahead_once_spoils_nothing(ava: Agent, clock: FixedClock) -> None:
+    """One write dated decades ahead waits for its time alone: what is written after the clock was set is recalled."""
+    clock.advance(30 * 365 * DAY)
+    ava.remember("from the future", key="k")
+    clock.advance(-30 * 365 * DAY)
+    ava.remember("today", key="k")
+    assert [hit.record.text for hit in ava.recall("today")] == ["today"]
+    assert ava.get("k").text == "today"
+    ava.remember("and more")
+    assert {hit.record.text for hit in ava.recall("")} == {"today", "and more"}
+
+
+@pytest.mark.parametrize("ms", [0, 1_577_836_700_000, 4_102_444_800_000])
+def test_a_clock_out_of_all_times_writes_nothing(make_peer: Any, clock: FixedClock, ms: int) -> None:
+    """A dead clock is told before anything is signed or made; once it is set all goes on."""
+    ava = make_peer("dead").agent("ava", create=True)
+    ava.remember("before")
+    right, clock.ms = clock.ms, ms
+    for write in (
+        lambda: ava.remember("no"),
+        ava.claim,
+        lambda: make_peer("new", checked=False).agent("bob", create=True),
+    ):
+        with pytest.raises(InvalidInput) as caught:
+            write()
+        assert "clock" in caught.value.message
+    clock.ms = right
+    assert ava.remember("after").created
+    assert {record.text for record in ava.list()} == {"before", "after"}

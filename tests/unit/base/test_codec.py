@@ -39,7 +39,7 @@ def reference(value: Any) -> bytes:
     if isinstance(value, int):
         return head(0, value) if value >= 0 else head(1, -1 - value)
     if isinstance(value, float):
-        return b"\xfb" + struct.pack(">d", value)
+        return b"\xfb" + struct.pack(">d", value + 0.0)  # there is one zero
     if isinstance(value, str):
         return head(3, len(value.encode())) + value.encode()
     if isinstance(value, bytes):
@@ -112,6 +112,7 @@ BAD = {
     "not a number": "fb7ff8000000000000",
     "infinity": "fb7ff0000000000000",
     "minus infinity": "fbfff0000000000000",
+    "minus zero": "fb8000000000000000",
     "undefined": "f7",
     "a simple value": "f820",
     "a date": "c074323032362d30312d30315430303a30303a30305a",
@@ -155,7 +156,10 @@ def test_a_value_nested_too_deep_is_refused() -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [float("nan"), float("inf"), -float("inf"), "\ud800", {"\udfff": 1}, 1 << 64, -(1 << 64) - 1, {1: 2}, {b"a": 1}, slice, {1, 2}, 1j],
+    [
+        float("nan"), float("inf"), -float("inf"), "\ud800", {"\udfff": 1}, 1 << 64, -(1 << 64) - 1, {1: 2}, {b"a": 1},
+        slice, {1, 2}, 1j,
+    ],
     ids=repr,
 )  # fmt: skip
 def test_what_has_no_form_is_refused(value: Any) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -60,10 +62,8 @@ def test_a_did_reads_back(pair: keys.KeyPair) -> None:
 def test_other_text_is_refused_by_name(text: str) -> None:
     """Any text at all gives a key or RefusedKey."""
     for candidate in (text, "did:key:z" + text, DID + text):
-        try:
+        with contextlib.suppress(RefusedKey):
             assert to_did(parse_did(candidate)) == candidate.partition("#")[0]
-        except RefusedKey:
-            pass
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,10 @@ def test_what_is_no_ed25519_key_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize(
     "public",
-    ["01" + "00" * 31, "00" * 32, "ec" + "ff" * 30 + "7f", "ed" + "ff" * 30 + "7f", "02" + "00" * 31, "01" + "00" * 30 + "80"],
+    [
+        "01" + "00" * 31, "00" * 32, "ec" + "ff" * 30 + "7f", "ed" + "ff" * 30 + "7f", "02" + "00" * 31,
+        "01" + "00" * 30 + "80",
+    ],
 )  # fmt: skip
 def test_a_did_of_an_unusable_key_is_refused(public: str) -> None:
     """A key of small order, in another encoding or off the curve has a spelling but is no identity."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from typing import Any
 
@@ -28,8 +29,8 @@ some = anything.filter(bool)
 times = st.integers(0, (1 << 53) - 1)
 versions = st.builds(VersionId, st.binary(max_size=4).map(cid_of), st.integers(0, 255))
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers(-(1 << 64), (1 << 64) - 1) | st.floats(allow_nan=False, allow_infinity=False)
-    | anything,
+    st.none() | st.booleans() | st.integers(-(1 << 64), (1 << 64) - 1) | anything
+    | st.floats(allow_nan=False, allow_infinity=False),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=8,
 )  # fmt: skip
@@ -59,7 +60,7 @@ others = st.one_of(
     st.builds(acts.Feedback, versions, st.integers(-100, 100)),
     st.builds(acts.Describe, anything, anything),
     st.builds(acts.Set, anything, anything, json_values.filter(lambda value: value is not None)),
-    st.builds(acts.Archive, versions, st.binary(min_size=32, max_size=32), st.binary(min_size=32, max_size=32), st.binary()),
+    st.builds(acts.Archive, versions, *[st.binary(min_size=32, max_size=32)] * 2, st.binary()),
 )  # fmt: skip
 
 
@@ -90,16 +91,21 @@ def test_bytes_of_another_form_are_refused_by_name(kind: int, data: bytes) -> No
     assert act.code == kind
 
 
-@given(st.integers(1, 7), st.dictionaries(st.sampled_from(
-    ["id", "text", "at", "key", "tags", "meta", "v", "undo", "score", "model", "dim", "data", "name", "space", "value",
-     "ptr", "stub", "over", "from", "type", "act"]), json_values | versions.map(list) | st.lists(versions.map(list))))  # fmt: skip
+NAMES = (
+    "id", "text", "at", "key", "tags", "meta", "v", "undo", "score", "model", "dim", "data", "name", "space", "value",
+    "ptr", "stub", "over", "from", "type", "act",
+)  # fmt: skip
+fields_of_any_form = (
+    json_values.map(acts.json_words) | versions.map(list) | st.lists(versions.map(list), max_size=3)
+)
+
+
+@given(st.integers(1, 7), st.dictionaries(st.sampled_from(NAMES), fields_of_any_form))
 def test_fields_of_another_form_are_refused_by_name(kind: int, fields: dict[str, Any]) -> None:
     """A canonical map with the right names and the wrong values is refused, never read half."""
-    data = codec.encode(acts.json_words(fields) if not any("v" in name for name in fields) else {})
-    try:
+    data = codec.encode(fields)
+    with contextlib.suppress(RefusedBody):
         assert from_bytes(kind, data).code == kind
-    except RefusedBody:
-        pass
 
 
 @pytest.mark.parametrize("kind", [8, 9, 255, 65536])
@@ -117,7 +123,7 @@ def test_a_field_of_a_newer_version_is_passed_over() -> None:
 def test_words_that_are_text_may_not_stand_as_bytes() -> None:
     """One meaning, one form: valid Unicode as bytes is refused, and so are bytes that are no words at all."""
     fields = codec.decode(to_bytes(NOTE), 1 << 20)
-    for bad in ("tea".encode(), b"\xff", b"\xed\xa0\x80 \xff"):
+    for bad in (b"tea", b"\xff", b"\xed\xa0\x80 \xff"):
         with pytest.raises(RefusedBody):
             from_bytes(acts.REMEMBER, codec.encode(fields | {"text": bad}))
     assert words("tea") == "tea"
@@ -217,7 +223,7 @@ def test_metadata_has_a_size() -> None:
         float("nan"), float("inf"), -float("inf"), 1 << 64, -(1 << 64) - 1, {1: "a"}, {"\ud800": 1}, b"bytes", {1, 2},
         object, [{"deep": float("nan")}], 1j,
     ],
-    ids=["nan", "inf", "-inf", "2^64", "-2^64-1", "number key", "surrogate key", "bytes", "set", "class", "deep nan", "1j"],
+    ids=str,
 )  # fmt: skip
 def test_metadata_is_json(value: Any) -> None:
     """What JSON or the format can't say is refused before anything is signed, with a word on what to do."""

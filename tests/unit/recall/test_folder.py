@@ -238,9 +238,20 @@ def test_files_are_told_apart(tmp_path: Path) -> None:
         packing.read(path)
 
 
-def test_a_folder_that_cannot_be_written_is_searched_from_memory(tmp_path: Path, right: Answers) -> None:
-    """Maintenance says what is wrong; searching works all the same."""
+def test_a_folder_that_cannot_be_written_is_searched_from_memory(
+    tmp_path: Path, right: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Maintenance says what is wrong; searching works all the same, and nothing is read twice."""
     (tmp_path / "file").write_bytes(b"")
+    corpus = corpus_of(200)
+    index = open_index(tmp_path / "file" / "index", corpus)
+    with monkeypatch.context() as patch:
+        patch.setattr(corpus, "rows", None)
+        index.refresh()
+    corpus.add("one more")
+    index.refresh()
+    assert index.search("one more", 1).hits[0].ord == 201
+    corpus.erase(201)
     index = open_index(tmp_path / "file" / "index", corpus_of(200))
     assert answers(index) == right
     with pytest.raises(StorageError, match="word index") as caught:
@@ -248,10 +259,16 @@ def test_a_folder_that_cannot_be_written_is_searched_from_memory(tmp_path: Path,
     assert caught.value.next_step
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
-def test_a_read_only_folder_is_named(tmp_path: Path) -> None:
-    """Without the right to write the error is `StoreReadOnly`."""
-    tmp_path.chmod(0o500)
+def test_a_read_only_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the system refuses to write, the error is `StoreReadOnly`."""
+    real = os.open
+
+    def closed(path: str, flags: int, *rest: int, **more: int | None) -> int:
+        if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+            raise OSError(30, "Read-only file system", str(path))
+        return real(path, flags, *rest, **more)
+
+    monkeypatch.setattr(os, "open", closed)
     with pytest.raises(StoreReadOnly):
         open_index(tmp_path / "index", corpus_of(10)).maintain()
 

@@ -207,3 +207,22 @@ def test_plain_reproduces_bm25_by_hand(tmp_path: Path) -> None:
     }
     got = {hit.ord: hit.score for hit in index.search("red the RED", 9).hits}
     assert got == pytest.approx(wanted, rel=1e-12)
+
+
+def test_a_conversation_much_to_the_point_brings_in_its_records(tmp_path: Path) -> None:
+    """Records that hold only the commonest word win if their conversation says all the rest, and are not pruned."""
+    corpus, context = ListCorpus(), ContextWeights(session=8.0)
+    corpus.add("alpha beta gamma", session=1)
+    for number in range(12):
+        corpus.add(f"common word{'bcd'[number % 3]}", session=1)
+    for session in range(2, 60):
+        corpus.add("alpha common thing", session=session)
+        corpus.add("something else", session=session)
+        for number in range(5):
+            corpus.add(f"common matter{'bcdfg'[number]}", session=session)
+    index = WordIndex(tmp_path, corpus, Analyzer("none"), context=context)
+    index.refresh()
+    query = "alpha beta gamma common"
+    wanted = rank(corpus, index.analyzer, query, context=context)[:10]
+    assert [hit.ord for hit in index.search(query, 10).hits] == [o for o, _ in wanted]
+    assert all(o <= 13 for o, _ in wanted)

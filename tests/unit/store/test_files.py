@@ -247,7 +247,7 @@ def test_a_reader_that_lingers_costs_no_copy_at_each_write(tmp_path: Path) -> No
     world = make(tmp_path)
     reader = SqliteStore.open(tmp_path / BANK_FILE)
     with reader.read():
-        reader.last_at()
+        reader.last_at(1 << 62)
         for _ in range(14):
             world.add(world.maker.entry(acts=250, body_bytes=8000))
     assert world.store.checkpoints == 1
@@ -415,11 +415,11 @@ def test_close_closes_the_connections_of_all_threads(tmp_path: Path) -> None:
     errors: list[Exception] = []
 
     def work() -> None:
-        world.store.last_at()
+        world.store.last_at(1 << 62)
         opened.set()
         closed.wait()
         try:
-            world.store.last_at()
+            world.store.last_at(1 << 62)
         except StorageError as error:
             errors.append(error)
 
@@ -472,7 +472,7 @@ def test_a_fork_beside_a_thread_that_reads_is_refused(tmp_path: Path) -> None:
 
     def read() -> None:
         with world.store.read():
-            world.store.last_at()
+            world.store.last_at(1 << 62)
             opened.set()
             done.wait()
 
@@ -482,7 +482,7 @@ def test_a_fork_beside_a_thread_that_reads_is_refused(tmp_path: Path) -> None:
 
     def work() -> None:
         with pytest.raises(StorageError, match="forked"):
-            world.store.last_at()
+            world.store.last_at(1 << 62)
         with pytest.raises(StorageError, match="forked"):
             SqliteStore.open(tmp_path / BANK_FILE)
 
