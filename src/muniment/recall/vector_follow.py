@@ -107,7 +107,7 @@ class VectorFollower:
                 if self.maintain(None):
                     return
             except StorageError:
-                pass  # what can't be written is kept in memory
+                self._load()  # what can't be written is kept in memory
         self._catch_up(mark)
 
     def _catch_up(self, mark: Watermark) -> None:

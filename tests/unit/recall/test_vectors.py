@@ -292,9 +292,15 @@ def test_the_nearest_of_many_blocks_are_kept() -> None:
     assert len(signatures.Nearest(5).take()) == 0
 
 
-def test_an_unwritable_folder_is_searched_from_memory() -> None:
-    """Without a place for files all rows are still found, through segments in memory."""
+def test_an_unwritable_folder_is_searched_from_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a place for files all rows are still found, through segments in memory, and nothing is read twice."""
     corpus = corpus_of(clustered(5000, 32))
     index = opened(NOWHERE, corpus)
     assert index.stats().segments >= 1
+    with monkeypatch.context() as patch:
+        patch.setattr(corpus, "vectors", None)
+        index.refresh()
+    corpus.add(clustered(1, 32, 6)[0])
+    index.refresh()
+    assert ids(index, clustered(1, 32, 6)[0], 1) == [5001]
     agree(index, corpus, clustered(1, 32, 5)[0], every=9)
