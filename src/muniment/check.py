@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 from muniment.bank import Bank
@@ -13,11 +14,12 @@ Progress = Callable[[int, int], None]
 
 
 def check(bank: Bank, progress: Progress | None = None) -> list[Problem]:
-    """Pages, hashes, rows, verdicts and the word index against each other; an empty list is a clean bank."""
+    """Pages, hashes, rows, verdicts and the indexes against each other; an empty list is a clean bank."""
     problems = bank.store.check()
     if not problems:
         problems += _verdicts(bank, progress)
         problems += _index(bank)
+        problems += _vectors(bank)
     return problems
 
 
@@ -57,6 +59,35 @@ def _index(bank: Bank) -> list[Problem]:
             )
         ]
     return []
+
+
+def _vectors(bank: Bank) -> list[Problem]:
+    """The vector index of each model must hold exactly the live versions that have a vector of it."""
+    if not (models := bank.store.models()):
+        return []
+    from muniment.meaning import BankVectors  # brings numpy
+
+    problems = []
+    for model in models:
+        mark = bank.store.watermark()
+        sizes = Counter(
+            len(row.vector) // 2
+            for row in BankVectors(bank, model).vectors(0, mark.last_ord)
+            if row.live and row.vector is not None
+        )
+        for dimension, live in sizes.items():
+            index = bank.vectors(model, dimension)
+            index.refresh()
+            held = index.stats().records
+            if held != live and mark == bank.store.watermark():
+                problems.append(
+                    Problem(
+                        "vectors",
+                        f"the index of {model} holds {held} vectors and the bank has {live}",
+                        "Run `muniment check --rebuild`.",
+                    )
+                )
+    return problems
 
 
 def rebuild(bank: Bank, progress: Progress | None = None) -> None:

@@ -238,3 +238,15 @@ def test_why_tells_the_cosine(home: Home) -> None:
     assert why.hit is not None
     assert why.hit.signals["cosine"] > 0.9
     assert why.missed == ("canin",)
+
+
+def test_check_compares_the_vector_index_with_the_bank(home: Home) -> None:
+    """An index that misses a vector is found, and made whole by a rebuild."""
+    ava = home.agent(static())
+    ava.remember_many([Draft(text) for text in SAID])
+    assert ava.check() == []
+    index = ava._bank.vectors(static().name, 4)
+    index.purge([1])
+    (problem,) = ava.check()
+    assert (problem.where, problem.next_step) == ("vectors", "Run `muniment check --rebuild`.")
+    assert ava.check(rebuild=True) == []
