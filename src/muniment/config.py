@@ -15,7 +15,13 @@ if TYPE_CHECKING:
 
 FILE = "config.yaml"
 _MAX_BYTES = 1 << 20
-_ANALYZERS = ("standard", "plain")
+_CHOICES = {
+    "profile": ("default", "ancestor"),
+    "analyzer": ("standard", "plain"),
+    "fusion": ("convex", "rrf"),
+}
+# What the ancestor did: plain words and cosine, ranks added up (reciprocal rank fusion).
+_ANCESTOR: dict[str, Any] = {"analyzer": "plain", "fusion": "rrf", "context": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,20 +30,24 @@ class Settings:
 
     Attributes:
         agent: The agent that is meant where none is named.
+        profile: `default`, or `ancestor`: plain words and cosine, fused by rank; settings given beside it hold.
         analyzer: `standard`, or `plain`: lower-case words without stems, context or stop words.
         language: Of the stems and stop words: a Snowball language code, `en` by default.
         k1: How soon a repeated word stops adding to the score; `b` how much long texts are held back.
         context: Whether the neighbours and the whole conversation of a record count.
+        fusion: How words and meaning become one ranking: `convex`, weighted by evidence, or `rrf`, by rank.
         busy_ms: How long a write waits for another process, in milliseconds.
         embedding: What turns text into vectors: the block of `muniment.embed.options`; None for words alone.
     """
 
     agent: str | None = None
+    profile: Literal["default", "ancestor"] = "default"
     analyzer: Literal["standard", "plain"] = "standard"
     language: str = "en"
     k1: float = 1.5
     b: float = 0.75
     context: bool = True
+    fusion: Literal["convex", "rrf"] = "convex"
     busy_ms: int = 10_000
     embedding: Mapping[str, Any] | None = None
 
@@ -93,7 +103,8 @@ def from_mapping(values: Any, where: str) -> Settings:
             raise InvalidInput(
                 f"{where}: {name} can't be {value!r}", "See docs/settings.md for what it takes."
             )
-    return Settings(**{str(name): value for name, value in values.items()})
+    base = _ANCESTOR if values.get("profile") == "ancestor" else {}
+    return Settings(**{**base, **{str(name): value for name, value in values.items()}})
 
 
 def _check_embedding(value: Any, where: str) -> None:
@@ -114,8 +125,8 @@ def _check_embedding(value: Any, where: str) -> None:
 def _fits(name: str, value: Any) -> bool:
     if name == "agent":
         return value is None or (isinstance(value, str) and bool(value))
-    if name == "analyzer":
-        return value in _ANALYZERS
+    if name in _CHOICES:
+        return value in _CHOICES[name]
     if name == "language":
         return isinstance(value, str) and bool(value)
     if name == "context":
@@ -125,16 +136,3 @@ def _fits(name: str, value: Any) -> bool:
     if name == "busy_ms":
         return isinstance(value, int) and 0 <= value <= 3_600_000
     return 0 <= value <= (1 if name == "b" else 100)
-
-
-def dump(settings: Settings) -> bytes:
-    """The YAML of all settings that are not at their default."""
-    import yaml
-
-    default = Settings()
-    chosen = {f.name: getattr(settings, f.name) for f in fields(Settings)}
-    text: str = yaml.safe_dump(
-        {name: value for name, value in chosen.items() if value != getattr(default, name)} or {},
-        sort_keys=True,
-    )
-    return text.encode()

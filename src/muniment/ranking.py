@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 _DEPTH = 100  # records that each side brings in at least
+_RANKS = 10_000  # ranks that are added up at most
 _FEW = 16  # so few records are no background: what stands out cannot be told among them
 
 HYBRID, TEXT, VECTOR, RECENT = "hybrid", "text", "vector", "recent"
@@ -93,12 +94,15 @@ def rank(
 def _both(
     bank: Bank, asked: Asked, depth: int, allow: Mask | None, *, past: bool, context: bool
 ) -> list[Ranked]:
-    from muniment.recall.fusion import fuse
+    from muniment.recall.fusion import RRF_K, fuse, rrf
 
     assert asked.vector is not None  # noqa: S101 - `rank` has looked
     assert bank.host.meaning is not None  # noqa: S101
     vectors = bank.vectors(bank.host.meaning.model, len(asked.vector))
     bank.index.refresh()
+    by_rank = bank.host.settings.fusion == "rrf"
+    if by_rank:  # each list whole, as far as a rank still counts
+        depth = max(depth, min(_RANKS, bank.store.watermark().last_ord))
     words = {
         one.ord: one for one in bank.index.search(asked.text, depth, allow, past=past, context=context).hits
     }
@@ -106,6 +110,10 @@ def _both(
     ords = list(dict.fromkeys([*words, *(one.ord for one in near)]))
     found = zip(ords, vectors.cosines(asked.vector, ords, past=past), strict=True)
     cosines = {ord: cosine for ord, cosine in found if cosine is not None}
+    if by_rank:
+        both = rrf([list(words), [one.ord for one in near]])
+        best = 2 / (RRF_K + 1)  # first in both lists
+        return [Ranked(ord, score / best, words.get(ord), cosines.get(ord)) for ord, score in both]
     background = vectors.background(asked.vector)
     if background.rows < _FEW:
         background = background._replace(mean=0.0, spread=0.0)

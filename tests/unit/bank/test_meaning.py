@@ -250,3 +250,21 @@ def test_check_compares_the_vector_index_with_the_bank(home: Home) -> None:
     (problem,) = ava.check()
     assert (problem.where, problem.next_step) == ("vectors", "Run `muniment check --rebuild`.")
     assert ava.check(rebuild=True) == []
+
+
+def test_fusion_by_rank_adds_up_ranks(home: Home) -> None:
+    """`profile: ancestor` is plain words and cosine, each rank worth 1 / (60 + rank), first in both being 1."""
+    ava = home.agent(static())
+    home.folder.joinpath("config.yaml").write_text("profile: ancestor\n", "utf-8")
+    ava.remember_many(
+        [Draft(text) for text in ("the dog sleeps", "a puppy barked", "dogs of war", "an invoice")]
+    )
+    ava = home.agent(static())
+    hits = {hit.record.text: hit for hit in ava.recall("the dog")}
+    assert set(hits) == {"the dog sleeps", "a puppy barked", "an invoice"} | ({"dogs of war"} & set(hits))
+    ranked = [hit.record.text for hit in ava.recall("the dog", mode="vector")]
+    words = [hit.record.text for hit in ava.recall("the dog", mode="text")]
+    assert words == ["the dog sleeps"]  # no stems
+    for text, hit in hits.items():
+        ranks = [side.index(text) + 1 for side in (words, ranked) if text in side]
+        assert hit.score == pytest.approx(sum(1 / (60 + rank) for rank in ranks) * 61 / 2)
