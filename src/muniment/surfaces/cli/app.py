@@ -32,7 +32,7 @@ Every memory is signed by its writer and sealed for its readers. The first one s
 All commands: muniment --help. About one of them: muniment recall --help.
 """
 
-HELP = "Memory for AI agents that its owners can prove: signed, sealed, and recalled by words."
+HELP = "Memory for AI agents that its owners can prove: signed, sealed, and recalled by words and meaning."
 STDIN = "-"
 SHELLS = ("bash", "zsh", "fish")
 
