@@ -117,8 +117,8 @@ COMMANDS = family(
         "recall",
         "Ranks memories by their words, with an embedder also by what they mean, and says where each one comes from. "
         "Any text is a valid query: there is no query syntax. Words of the same conversation count a little too; "
-        "--no-context leaves them out. Without a "
-        "query, the newest memories are shown. Finding nothing is an answer, not an error.",
+        "--no-context leaves them out. Without a query, the newest memories are shown. Finding nothing is an answer, "
+        "not an error.",
         (
             Example('muniment recall "when do we deploy?"', "ask"),
             Example("muniment recall --limit 3 --tag prefs editor", "three hits with a tag"),
