@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 
 from muniment.bank import Bank
 from muniment.project import Projector
 from muniment.receiving import project
-from muniment.store.base import Problem, State, Verdict
-
-Progress = Callable[[int, int], None]
+from muniment.store.base import Problem, Progress, State, Verdict
 
 
 def check(bank: Bank, progress: Progress | None = None) -> list[Problem]:
     """Pages, hashes, rows, verdicts and the indexes against each other; an empty list is a clean bank."""
-    problems = bank.store.check()
+    total = bank.store.figures().entries
+    problems = bank.store.check(_part(progress, 0, total))
     if not problems:
-        problems += _verdicts(bank, progress)
+        problems += _verdicts(bank, _part(progress, total, total))
         problems += _index(bank)
         problems += _vectors(bank)
     return problems
+
+
+def _part(progress: Progress | None, done: int, total: int) -> Progress | None:
+    """One of two passes over the entries, as a part of the whole."""
+    return None if progress is None else lambda here, _: progress(done + here, 2 * total)
 
 
 def _verdicts(bank: Bank, progress: Progress | None) -> list[Problem]:

@@ -7,7 +7,7 @@ no rule of the domain inside. A write is one transaction; when `write()` returns
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -15,6 +15,8 @@ from typing import Any, NamedTuple, Protocol
 
 from muniment.base import codec
 from muniment.base.ids import BankId, EntryId, RecordId, VersionId
+
+Progress = Callable[[int, int], None]
 
 
 class Verdict(IntEnum):
@@ -393,6 +395,10 @@ class BankStore(Protocol):
         """Empty all derived tables and start a new generation; entries and bodies stay."""
         ...
 
-    def check(self) -> list[Problem]:
-        """Compare pages, hashes and rows with each other; an empty list is a clean bank."""
+    def check(self, progress: Progress | None = None) -> list[Problem]:
+        """Compare pages, hashes and rows with each other; an empty list is a clean bank.
+
+        Args:
+            progress: Called with the entries compared so far, and how many there are.
+        """
         ...

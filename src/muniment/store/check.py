@@ -13,7 +13,7 @@ from typing import Protocol
 from muniment.base.errors import MunimentError, Refused, StoreCorrupt
 from muniment.base.ids import EntryId, cid_of
 from muniment.ledger import entry as entries
-from muniment.store.base import BankStore, EntryRow, Problem, State
+from muniment.store.base import BankStore, EntryRow, Problem, Progress, State
 
 _MOST_LOST = 1 << 20  # entries in one gap; a number beyond is damage
 _LISTED = 100  # rows named by one problem
@@ -43,7 +43,7 @@ class _Found:
             problem.rows.append(row)
 
 
-def compare(store: Checkable) -> list[Problem]:
+def compare(store: Checkable, progress: Progress | None = None) -> list[Problem]:
     """All problems of a store; see `BankStore.check`."""
     found = _Found()
     with store.read():
@@ -54,7 +54,7 @@ def compare(store: Checkable) -> list[Problem]:
         for said in damage:
             found.problems[("file", said)] = Problem("file", said, _FETCH)
         try:
-            _entries(store, found)
+            _entries(store, found, progress)
             _versions(store, found)
             for where, what, rows in store._strays():
                 step = _FETCH if where == "bodies" else _REBUILD
@@ -64,11 +64,14 @@ def compare(store: Checkable) -> list[Problem]:
     return list(found.problems.values())
 
 
-def _entries(store: Checkable, found: _Found) -> None:
+def _entries(store: Checkable, found: _Found, progress: Progress | None) -> None:
+    total = store.figures().entries if progress else 0
     absent = {(seq, act) for seq, act, _ in store.absent()}
     tips = _Tips(store)
-    for row in store._unverified():
+    for number, row in enumerate(store._unverified(), 1):
         tips.see(row)
+        if progress:
+            progress(number, total)
         problem = _envelope(store, row, absent, found)
         if problem:
             found.add("entries", problem, row.seq, _FETCH)

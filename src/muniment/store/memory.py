@@ -19,6 +19,7 @@ from muniment.store.base import (
     Naming,
     NamingRow,
     Problem,
+    Progress,
     State,
     ValueRow,
     VectorPlace,
@@ -412,8 +413,8 @@ class MemoryStore:
         self._put(self._marks, "change", mark.last_change)
         self._put(self._marks, "generation", mark.generation + 1)
 
-    def check(self) -> list[Problem]:
-        return compare(self)
+    def check(self, progress: Progress | None = None) -> list[Problem]:
+        return compare(self, progress)
 
     def _damage(self) -> Iterator[str]:
         return iter(())

@@ -10,7 +10,7 @@ from typing import Any
 from muniment.base.errors import ForeignFile, StoreCorrupt
 from muniment.base.ids import BankId, cid_text, is_cid
 from muniment.store import migrate
-from muniment.store.base import Problem
+from muniment.store.base import Problem, Progress
 from muniment.store.check import compare
 from muniment.store.connection import Connections
 from muniment.store.entries import EntryTables
@@ -127,9 +127,9 @@ class SqliteStore(EntryTables, VersionTables, VectorTables):
         """
         self._connections.scrub()
 
-    def check(self) -> list[Problem]:
+    def check(self, progress: Progress | None = None) -> list[Problem]:
         """Compare pages, hashes and rows with each other; an empty list is a clean bank."""
-        return list(compare(self))
+        return compare(self, progress)
 
     def _damage(self) -> Iterator[str]:
         """What SQLite itself finds wrong with the file's pages, indexes and references."""

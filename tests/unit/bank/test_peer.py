@@ -358,3 +358,14 @@ def test_settings_are_read(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_bytes(b"#" * (1 << 20) + b"\n")
     with pytest.raises(InvalidInput):
         load(tmp_path)
+
+
+def test_check_tells_how_far_it_is(make_peer: Any) -> None:
+    """Both passes over the entries are told, in order, up to the whole; so is a rebuild's."""
+    agent = make_peer("home").agent("ava", create=True)
+    for number in range(5):
+        agent.remember(f"tea {number}")
+    told: list[tuple[int, int]] = []
+    assert agent.check(progress=lambda done, total: told.append((done, total))) == []
+    entries = agent.stats().entries
+    assert told == [(done, 2 * entries) for done in range(1, 2 * entries + 1)]
