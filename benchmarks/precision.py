@@ -10,7 +10,8 @@ As in the set's own runner: pinned facts, pinned open questions and what holds e
 filter; of the rest, recall looks for what a question needs, scope by scope; a relation brings the beliefs that it
 names; pinned facts use up the budget first; a case passes if *all* its lists are as expected, and what is recalled has
 to be exactly what is expected. Recall always gives its best, so a floor on the evidence of each hit decides what is
-shown. Nothing here was chosen by these cases: the floors are those of `muniment.recall.fusion`, words alone.
+shown: those of `muniment.recall.fusion`, words alone, and two that ask for names: a hit stands if the question holds
+one of its aliases or its canonical name whole, by the stems of its words. No number in them was chosen by these cases.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import statistics
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from benchmarks import common
 
 import muniment
 from muniment.agent import Agent
+from muniment.recall.analyzer import Analyzer
 from muniment.recall.fusion import UNASKED, Background, Evidence, Floor, stands
 from muniment.views import Hit
 
@@ -39,12 +41,8 @@ MOST, PINNED, QUESTIONS = 20, 10, 15  # the set's own budget
 EVERYWHERE = "user:universal"
 PAGE = 100
 NOTHING_KNOWN = Background(0.0, 0.0, 0)
-FLOORS: dict[str, Floor | None] = {
-    "none": None,
-    "asked (`Floor()`)": Floor(),
-    "asked, without the right of rare words": Floor(rare=0),
-    "unasked (`UNASKED`)": UNASKED,
-}
+Rule = Callable[[Hit, str], bool]
+ANALYZER = Analyzer()
 
 
 def load(folder: Path, name: str) -> list[dict[str, Any]]:
@@ -53,11 +51,52 @@ def load(folder: Path, name: str) -> list[dict[str, Any]]:
         return json.load(file)
 
 
+def floored(floor: Floor) -> Rule:
+    """A rule by words alone."""
+    return lambda hit, question: stands(evidence(hit), NOTHING_KNOWN, floor)
+
+
+def named(hit: Hit, question: str) -> bool:
+    """Whether the question holds a name of the record whole: all its words, in its order, by their stems."""
+    asked = stems(question)
+    names = [*hit.record.metadata["aliases"], (hit.record.key or "").rpartition(".")[2]]
+    return any(
+        asked[at : at + len(name)] == name
+        for name in map(stems, names)
+        if name
+        for at in range(len(asked) - len(name) + 1)
+    )
+
+
+def stems(text: str) -> list[bytes]:
+    """The words of a text, each as a whole; single letters and digits as they are, since no index term is one."""
+    found = ((token, ANALYZER.forms(token)) for token in ANALYZER.tokens(text))
+    return [forms[0][0] if forms else token.casefold().encode() for token, forms in found]
+
+
+def evidence(hit: Hit) -> Evidence:
+    """What speaks for a hit, as the floor reads it."""
+    mass = sum(term.idf for term in hit.terms) or 1.0
+    held = [term for term in hit.terms if term.tf]
+    return Evidence(sum(term.idf for term in held) / mass, min((term.df for term in held), default=None))
+
+
+COMMON = floored(Floor(rare=0))
+RULES: dict[str, Rule] = {
+    "none": lambda hit, question: True,
+    "asked: `Floor()`": floored(Floor()),
+    "`Floor(rare=0)`": COMMON,
+    "unasked: `UNASKED`": floored(UNASKED),
+    "`Floor(rare=0)`, or a name": lambda hit, question: COMMON(hit, question) or named(hit, question),
+    "a name": named,
+}
+
+
 class Memory:
     """The beliefs in a bank, and the lists that a question gets out of it."""
 
-    def __init__(self, agent: Agent, beliefs: Sequence[dict[str, Any]], floor: Floor | None) -> None:
-        self._agent, self._floor = agent, floor
+    def __init__(self, agent: Agent, beliefs: Sequence[dict[str, Any]], rule: Rule) -> None:
+        self._agent, self._rule = agent, rule
         self._beliefs = {one["_id"]: one for one in beliefs}
         for belief in sorted(beliefs, key=self._steps, reverse=True):
             self.add(belief)
@@ -118,7 +157,7 @@ class Memory:
             for hit in self._agent.recall(
                 query, limit=most, tags=[scope], metadata={"user": user, "tier": "fact"}
             )
-            if self._floor is None or stands(evidence(hit), NOTHING_KNOWN, self._floor)
+            if self._rule(hit, query)
         ]
         hits.sort(key=lambda hit: -hit.score)
         named = [
@@ -148,13 +187,6 @@ class Memory:
         """How many came after it."""
         after = belief["superseded_by"]
         return 1 + self._steps(self._beliefs[after]) if after else 0
-
-
-def evidence(hit: Hit) -> Evidence:
-    """What speaks for a hit, as the floor reads it."""
-    mass = sum(term.idf for term in hit.terms) or 1.0
-    held = [term for term in hit.terms if term.tf]
-    return Evidence(sum(term.idf for term in held) / mass, min((term.df for term in held), default=None))
 
 
 def faults(expect: dict[str, Any], got: dict[str, list[str]]) -> dict[str, list[str]]:
@@ -206,11 +238,11 @@ def verdict(case: dict[str, Any], got: dict[str, list[str]]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def judge(data: Path, floor: Floor | None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def judge(data: Path, rule: Rule) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """(verdicts on cases, on turns of conversations) under one floor."""
     beliefs = load(data, "beliefs.seed")
     with tempfile.TemporaryDirectory() as folder, muniment.open(folder) as peer:
-        memory = Memory(peer.agent("bench", create=True), beliefs, floor)
+        memory = Memory(peer.agent("bench", create=True), beliefs, rule)
         cases = [
             verdict(case, memory.lists(
                 case["query"], case.get("userId", USER), case["scope"], case.get("budget", {}).get("maxBeliefs", MOST)
@@ -248,8 +280,8 @@ def counted(verdicts: list[dict[str, Any]]) -> dict[str, Any]:
 def measure(data: Path) -> dict[str, Any]:
     """Counts under each floor."""
     found: dict[str, Any] = {}
-    for name, floor in FLOORS.items():
-        cases, turns = judge(data, floor)
+    for name, rule in RULES.items():
+        cases, turns = judge(data, rule)
         found[name] = {
             "cases": counted(cases), "turns": counted(turns),
             "precision": round(statistics.fmean(v for c in cases if (v := c["precision"]) is not None), 3),
