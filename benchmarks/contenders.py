@@ -158,6 +158,7 @@ CONTENDERS = {
     "bm25s, stops and stems": Entry(Bm25s, ("bm25s", "Stemmer")),
     "SQLite FTS5, porter": Entry(Fts5),
     "muniment, words": Entry(Library),
+    "muniment, words, `context: false`": Entry(lambda: Library("context: false\n")),
 }
 BASE, WORDS = next(iter(CONTENDERS)), "muniment, words"
 HYBRID = "muniment, hybrid "
