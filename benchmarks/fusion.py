@@ -25,6 +25,7 @@ for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
 
 import numpy as np  # noqa: E402
 from benchmarks import carriers, common, sets  # noqa: E402
+from benchmarks.metrics import CUT, interval, ndcg, recall  # noqa: E402
 
 from muniment.recall.analyzer import Analyzer  # noqa: E402
 from muniment.recall.corpus import ListCorpus  # noqa: E402
@@ -44,8 +45,6 @@ from muniment.recall.vector_corpus import ListVectors  # noqa: E402
 from muniment.recall.vectors import VectorIndex  # noqa: E402
 
 DEPTH = 100  # records that each side brings in
-CUT = 10
-RESAMPLES = 4000
 SHOWN = 3  # records that a reader is shown unasked
 Array = np.ndarray[Any, Any]
 
@@ -140,25 +139,6 @@ def ask(banks: list[sets.Bank], embed: Embedded, *, foreign: bool) -> tuple[list
                     asked.relevant = question.relevant
                     source.append(asked)
     return own, strange
-
-
-def ndcg(ranked: list[int], relevant: set[int]) -> float:
-    """NDCG@10 with binary gains."""
-    gain = sum(1 / np.log2(i + 2) for i, n in enumerate(ranked[:CUT]) if n in relevant)
-    return float(gain / sum(1 / np.log2(i + 2) for i in range(min(CUT, len(relevant)))))
-
-
-def recall(ranked: list[int], relevant: set[int]) -> float:
-    """The share of the relevant ones among the first ten."""
-    return len(set(ranked[:CUT]) & relevant) / len(relevant)
-
-
-def interval(differences: Array) -> tuple[float, float, float]:
-    """Mean and 95 % interval by paired bootstrap; the same numbers every time."""
-    rng = np.random.default_rng(11)
-    picks = rng.integers(0, len(differences), (RESAMPLES, len(differences)))
-    low, high = np.percentile(differences[picks].mean(axis=1), [2.5, 97.5])
-    return float(differences.mean()), float(low), float(high)
 
 
 def clearing(answers: list[Asked], floor: Floor) -> tuple[float, float]:

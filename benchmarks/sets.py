@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from muniment.portable.times import to_ms
+
 NAMES = ("locomo", "longmemeval", "beam", "scifact")
 FILES = {
     "locomo": "locomo_dev.json.gz",
@@ -29,22 +31,25 @@ class Question:
 
     text: str
     relevant: set[int]
+    sessions: set[int] = field(default_factory=set)  # conversations that answer it, where the set has any
 
 
 @dataclass(slots=True)
 class Bank:
-    """One bank: row `n` is `texts[n - 1]`, in conversation `sessions[n - 1]` (0: none)."""
+    """One bank: row `n` is `texts[n - 1]`, in conversation `sessions[n - 1]` (0: none), said at `times[n - 1]`."""
 
     name: str
     texts: list[str] = field(default_factory=list)
     sessions: list[int] = field(default_factory=list)
+    times: list[int | None] = field(default_factory=list)  # Unix ms, where the set tells
     questions: list[Question] = field(default_factory=list)
     unanswerable: list[Question] = field(default_factory=list)
 
-    def add(self, text: str, session: int = 0) -> int:
+    def add(self, text: str, session: int = 0, said: object = None) -> int:
         """Appends a row and returns its number."""
         self.texts.append(text)
         self.sessions.append(session)
+        self.times.append(to_ms(said))
         return len(self.texts)
 
 
@@ -66,15 +71,18 @@ def _locomo(folder: Path) -> list[Bank]:
         bank, rows = Bank(sample["sample_id"]), {}
         sessions = {k: v for k, v in sample["conversation"].items() if isinstance(v, list)}
         for number, name in enumerate(sorted(sessions, key=lambda n: int(n.split("_")[1])), 1):
+            said = sample["conversation"].get(f"{name}_date_time")
             for turn in sessions[name]:
                 text = f"{turn['speaker']}: {turn['text']}"
                 if turn.get("blip_caption"):
                     text += f" [shares a photo: {turn['blip_caption']}]"
-                rows[turn["dia_id"]] = bank.add(text, number)
+                rows[turn["dia_id"]] = bank.add(text, number, said)
         for asked in sample["qa"]:
             ids = [i for text in asked.get("evidence", []) for i in re.split(r"[;,\s]+", text) if i in rows]
             if asked["category"] in SCORED and ids:
-                bank.questions.append(Question(str(asked["question"]), {rows[i] for i in ids}))
+                found = {rows[i] for i in ids}
+                within = {bank.sessions[row - 1] for row in found}
+                bank.questions.append(Question(str(asked["question"]), found, within))
             elif asked["category"] not in SCORED:
                 bank.unanswerable.append(Question(str(asked["question"]), set()))
         banks.append(bank)
@@ -87,19 +95,21 @@ def _longmemeval(folder: Path) -> list[Bank]:
     bank, numbers = Bank("longmemeval"), {}
     answers: dict[str, set[int]] = {}
     for sample in samples:
-        for name, session in zip(sample["haystack_session_ids"], sample["haystack_sessions"], strict=True):
+        dated = zip(sample["haystack_session_ids"], sample["haystack_dates"], strict=True)
+        for (name, said), session in zip(dated, sample["haystack_sessions"], strict=True):
             if name in numbers:
                 continue
             numbers[name] = len(numbers) + 1
             answers[name] = set()
             for turn in session:
-                row = bank.add(f"{turn['role']}: {turn['content']}", numbers[name])
+                row = bank.add(f"{turn['role']}: {turn['content']}", numbers[name], said)
                 if turn.get("has_answer"):
                     answers[name].add(row)
     for sample in samples:
         found = set().union(*(answers[name] for name in sample["answer_session_ids"] if name in answers))
         if found:
-            bank.questions.append(Question(sample["question"], found))
+            within = {numbers[name] for name in sample["answer_session_ids"] if name in numbers}
+            bank.questions.append(Question(sample["question"], found, within))
         else:
             bank.unanswerable.append(Question(sample["question"], set()))
     return [bank]
@@ -110,7 +120,8 @@ def _beam(folder: Path) -> list[Bank]:
     for chat in _lines(folder / FILES["beam"]):
         bank, rows = Bank(f"chat-{chat['chat']}"), {}
         for message in chat["messages"]:
-            rows[message["id"]] = bank.add(f"{message['role']}: {message['content']}", 1)
+            said = (message.get("time_anchor") or "").replace("-", " ")
+            rows[message["id"]] = bank.add(f"{message['role']}: {message['content']}", 1, said)
         for asked in chat["questions"]:
             found = {rows[i] for i in _flat(asked["source_chat_ids"]) if i in rows}
             (bank.questions if found else bank.unanswerable).append(Question(asked["question"], found))
