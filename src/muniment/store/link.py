@@ -37,8 +37,12 @@ _NO_SPACE = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
 _NO_LEAVE = {errno.EROFS, errno.EACCES, errno.EPERM}
 
 
+# Damage can also make text of what was written as bytes; then it is Python that finds it unreadable.
+_WRONG = (apsw.Error, UnicodeDecodeError)
+
+
 def translate(
-    error: apsw.Error, path: Path, busy_ms: int = 0, system_errno: int = 0
+    error: apsw.Error | UnicodeDecodeError, path: Path, busy_ms: int = 0, system_errno: int = 0
 ) -> StorageError | InvalidInput:
     """The error of ours that says what SQLite's says.
 
@@ -68,6 +72,7 @@ def translate(
     if isinstance(error, apsw.ConstraintError):
         return InvalidInput(f"a row contradicts what {path} holds ({error})")
     damaged = isinstance(error, apsw.CorruptError | apsw.SQLError | apsw.FormatError | apsw.MismatchError)
+    damaged = damaged or isinstance(error, UnicodeDecodeError)
     if damaged or code in (apsw.SQLITE_IOERR_SHORT_READ, apsw.SQLITE_IOERR_CORRUPTFS):
         step = "Run `muniment check`; restore the file from a backup or fetch the bank from another peer."
         return StoreCorrupt(f"{path} is damaged ({error})", step)
@@ -153,7 +158,7 @@ class Link:
         self.log_pages = pages
         return apsw.SQLITE_OK
 
-    def _wrong(self, error: apsw.Error) -> StorageError | InvalidInput:
+    def _wrong(self, error: apsw.Error | UnicodeDecodeError) -> StorageError | InvalidInput:
         try:
             cause = self.connection.system_errno
         except apsw.ConnectionClosedError:
@@ -168,7 +173,7 @@ class Link:
         """
         try:
             return self.connection.execute(sql, values).fetchall()
-        except apsw.Error as error:
+        except _WRONG as error:
             raise self._wrong(error) from error
 
     def insert(self, sql: str, values: Sequence[Any]) -> int:
@@ -179,7 +184,7 @@ class Link:
         """
         try:
             self.connection.execute(sql, values)
-        except apsw.Error as error:
+        except _WRONG as error:
             raise self._wrong(error) from error
         return self.connection.last_insert_rowid()
 
@@ -191,7 +196,7 @@ class Link:
         """
         try:
             return [value for (value,) in self.connection.execute(sql, values)]
-        except apsw.Error as error:
+        except _WRONG as error:
             raise self._wrong(error) from error
 
     def run_many(self, sql: str, values: Iterable[Sequence[Any]]) -> None:
@@ -202,7 +207,7 @@ class Link:
         """
         try:
             self.connection.executemany(sql, values)
-        except apsw.Error as error:
+        except _WRONG as error:
             raise self._wrong(error) from error
 
     def number(self, table: str, key: bytes, *, create: bool = False) -> int:

@@ -514,3 +514,14 @@ def test_every_error_of_the_store_is_ours(tmp_path: Path) -> None:
     with pytest.raises(MunimentError, match=r"bank\.db"):
         store._connections.link().run("SELECT nothing FROM nowhere")
     store.close()
+
+
+def test_text_that_is_none_is_damage(tmp_path: Path) -> None:
+    """Bytes that a damaged row calls text, and that are none, are named as damage, not as a fault of ours."""
+    world = World(SqliteStore.create(tmp_path / "bank.db", Maker().bank), Maker())
+    link = world.store._connections.link()  # type: ignore[attr-defined]
+    for read in (link.run, link.column):
+        with pytest.raises(StoreCorrupt) as caught:
+            read("SELECT CAST(x'b5ff' AS TEXT)")
+        assert "check" in caught.value.next_step
+    world.store.close()
