@@ -80,11 +80,11 @@ def _entries(store: Checkable, found: _Found, progress: Progress | None) -> None
 
 def _envelope(store: Checkable, row: EntryRow, absent: set[tuple[int, int]], found: _Found) -> str:
     """What is wrong with one entry; its bodies are compared too."""
-    if cid_of(row.envelope) != row.id:
-        return "the stored bytes do not have the entry's id"
     try:
+        if cid_of(row.envelope) != row.id:
+            return "the stored bytes do not have the entry's id"
         entry = entries.reload(row.envelope)
-    except Refused:
+    except (Refused, TypeError):  # damage can turn a column into another type
         return "the stored bytes are not an entry"
     header = entry.header
     if entry.bank != store.bank:

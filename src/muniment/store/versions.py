@@ -249,7 +249,11 @@ class VersionTables:
     def changes(self, after: int, upto: int) -> list[Change]:
         sql = "SELECT number, ord, state FROM changes WHERE number > ? AND number <= ? ORDER BY number"
         rows = self._connections.link().run(sql, (after, upto))
-        return [Change(number, ord, State(state)) for number, ord, state in rows]
+        try:
+            return [Change(number, ord, _STATES[state]) for number, ord, state in rows]
+        except KeyError as error:
+            found = f"{self._connections.path}: a change is damaged"
+            raise StoreCorrupt(found, "Run `muniment check --rebuild`.") from error
 
     def counts(self) -> Mapping[State, int]:
         link = self._connections.link()
