@@ -16,8 +16,19 @@ import sys
 from benchmarks import cold, common, ingest, recall, remember, visible
 from benchmarks.common import Report
 
-NAMES = ("remember", "ingest", "words", "recall", "visible", "cold", "locomo", "vectors", "fusion")
-OWN_TABLES = {"words", "locomo", "vectors", "fusion"}
+NAMES = (
+    "remember",
+    "ingest",
+    "words",
+    "recall",
+    "visible",
+    "cold",
+    "locomo",
+    "vectors",
+    "fusion",
+    "auto_recall",
+)
+OWN_TABLES = {"words", "locomo", "vectors", "fusion", "auto_recall"}
 
 
 def ours(name: str, *, quick: bool, million: bool) -> Report:

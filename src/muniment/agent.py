@@ -274,9 +274,9 @@ class Agent:
 
     def auto_recall_config(self) -> AutoRecallConfig:
         """How this agent wants memory to be recalled unasked."""
-        from muniment import auto_config
+        from muniment.auto_config import read
 
-        return auto_config.read(self._bank, self._key)
+        return read(self._bank, self._key)
 
     def configure_auto_recall(self, **changes: Any) -> AutoRecallConfig:
         """Change settings of `AutoRecallConfig`, from the next turn on; None takes one back to its default.
@@ -288,12 +288,12 @@ class Agent:
             UnknownBank | Ambiguous: `auto_recall_banks` names none, or several.
             NotPermitted | StorageError: As their names say.
         """
-        from muniment import auto_config
+        from muniment.auto_config import write
         from muniment.session import bank_ids
 
         if changes.get("auto_recall_banks") is not None:
             changes["auto_recall_banks"] = bank_ids(self._home(), changes["auto_recall_banks"])
-        return auto_config.write(self._bank, self._key, changes)
+        return write(self._bank, self._key, changes)
 
     def reset_auto_recall(self) -> AutoRecallConfig:
         """Take all settings of auto-recall back to their defaults.
@@ -301,9 +301,9 @@ class Agent:
         Raises:
             NotPermitted | StorageError: As their names say.
         """
-        from muniment import auto_config
+        from muniment.auto_config import reset
 
-        return auto_config.reset(self._bank, self._key)
+        return reset(self._bank, self._key)
 
     def _home(self) -> Peer:
         if self._peer is None:

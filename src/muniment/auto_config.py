@@ -7,7 +7,7 @@ is shown.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 from muniment.bank import Bank
@@ -18,7 +18,7 @@ from muniment.ledger.authority import Authority
 from muniment.opening import SetPlace
 from muniment.project import Projector, own_keys
 from muniment.reading import is_ahead
-from muniment.recall.fusion import UNASKED, Floor
+from muniment.recall.fusion import Floor
 from muniment.store.base import EntryRow, Verdict
 from muniment.writing import Writer
 
@@ -27,6 +27,9 @@ MAX_ENTRIES = 20
 MAX_ENTRY_CHARS = 2000
 MAX_BANKS = 256
 LEAST_FLOOR = 0.05
+# Chosen in `benchmarks/auto_recall.py`. Meaning supports words and hardly ever suffices: something is always near.
+BY_WORDS = Floor(mass=0.36, sigmas=14.0, rare=0)
+WITH_MEANING = Floor(mass=0.42, sigmas=14.0, rare=0)
 _YES, _NO = frozenset({"true", "1", "yes", "on"}), frozenset({"false", "0", "no", "off"})
 
 
@@ -39,20 +42,21 @@ class AutoRecallConfig:
         max_entries: Records at most from each bank and from the agent's own memory, 1 to 20.
         auto_recall_banks: Ids of the attached banks that are searched; None: all of them, empty: none.
         max_entry_chars: Characters of a record at most, 1 to 2,000.
-        floor: The share of the question's idf mass that a record's own words must hold where its meaning says
-            nothing, 0.05 to 1.
+        floor: The share of the question's idf mass that the own words of a bank's best record must hold, 0.05 to 1.
+            A sixth more where there are vectors, which then count too.
     """
 
     auto_recall_enabled: bool = True
     max_entries: int = 3
     auto_recall_banks: tuple[str, ...] | None = None
     max_entry_chars: int = 200
-    floor: float = UNASKED.mass
+    floor: float = BY_WORDS.mass
 
-    @property
-    def rule(self) -> Floor:
-        """The floor as recall knows it: the meaning needed grows and falls with the words needed."""
-        return replace(UNASKED, mass=self.floor, sigmas=UNASKED.sigmas * self.floor / UNASKED.mass)
+    def rule(self, *, meaning: bool) -> Floor:
+        """The floor as recall knows it, for questions with a vector or without; its parts keep their ratio."""
+        usual = WITH_MEANING if meaning else BY_WORDS
+        times = self.floor / BY_WORDS.mass
+        return Floor(usual.mass * times, usual.sigmas * times, usual.rare)
 
     def to_json(self) -> dict[str, Any]:
         """The settings by name; `auto_recall_banks` is null where all banks take part."""

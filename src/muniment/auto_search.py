@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from muniment import auto_recall
-from muniment.auto_recall import Recalled, Turn
+from muniment.auto_recall import Recalled, Turn, has_words, is_quoted, mass, same_words, unit
 from muniment.bank import Bank
 from muniment.identity.did import parse_did
 from muniment.ledger.acts import Remember
@@ -35,10 +34,10 @@ class Shown:
 
     def keep(self, act: Remember) -> bool:
         """Whether a record says something new; asked once for each record that would be shown."""
-        words = auto_recall.same_words(act.text)
+        words = same_words(act.text)
         if not words or words in self.words:
             return False
-        if auto_recall.is_quoted(act.title or act.key, act.text, self.said):
+        if is_quoted(act.title or act.key, act.text, self.said):
             return False
         self.words.add(words)
         return True
@@ -71,12 +70,13 @@ class Asking:
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A record that may be shown: how it ranks, and what speaks for it."""
+    """A record that may be shown: how it ranks, what speaks for it, and whether that is enough without company."""
 
     ranked: Ranked
     score: float
     mass: float
     sigmas: float | None
+    clears: bool
 
 
 def search(bank: Bank, asking: Asking) -> list[Recalled]:
@@ -90,18 +90,26 @@ def search(bank: Bank, asking: Asking) -> list[Recalled]:
     authority = reader.enter()
     candidates = _standing(bank, turn, asking.vector, asking.floor)
     by_ord = {one.ranked.ord: one for one in candidates}
-    ranked = [one.ranked for one in candidates]
-    hits = Recaller(bank, reader).hits_of(ranked, asking.limit, turn.query, authority, asking.shown.keep)
-    found = []
-    for hit in hits:
-        one = by_ord[ranked[int(hit.signals["rank"]) - 1].ord]
-        mine = not hit.record.tool and parse_did(hit.record.author) in asking.own
-        found.append(Recalled(hit, one.mass, one.sigmas, mine))
-    return found
+    before = set(asking.shown.words)
+    for chosen in (candidates, [one for one in candidates if one.clears]):
+        ranked = [one.ranked for one in chosen]
+        hits = Recaller(bank, reader).hits_of(ranked, asking.limit, turn.query, authority, asking.shown.keep)
+        found = []
+        for hit in hits:
+            one = by_ord[ranked[int(hit.signals["rank"]) - 1].ord]
+            mine = not hit.record.tool and parse_did(hit.record.author) in asking.own
+            found.append((one.clears, Recalled(hit, one.mass, one.sigmas, mine)))
+        if any(clears for clears, _ in found):
+            return [recalled for _, recalled in found]
+        asking.shown.words.intersection_update(before)  # what is not shown has not been said
+    return []
 
 
 def _standing(bank: Bank, turn: Turn, vector: Vectors | None, floor: Floor) -> list[_Candidate]:
-    """The candidates that clear the floor, by the question first and by what was said before it second."""
+    """The candidates of a bank of which one clears the floor, and that clear half of it themselves.
+
+    They rank by the question first, and by what was said before it second.
+    """
     readings = turn.readings
     if not readings:
         return []
@@ -109,7 +117,7 @@ def _standing(bank: Bank, turn: Turn, vector: Vectors | None, floor: Floor) -> l
     first = readings[0]
     analyzer = bank.index.analyzer
     terms = [frozenset(term.text for term in analyzer.query(text).terms) for text in readings]
-    least = auto_recall.unit(bank.index.stats().records)
+    least = unit(bank.index.stats().records)
     background = _background(bank, vector)
     scores: dict[int, float] = {}
     ranked: dict[int, Ranked] = {}
@@ -119,13 +127,18 @@ def _standing(bank: Bank, turn: Turn, vector: Vectors | None, floor: Floor) -> l
             ranked.setdefault(one.ord, one)
             scores[one.ord] = scores.get(one.ord, 0.0) + weight * one.score / best
     single = len(readings) == 1 and turn.query == first
+    half = Floor(floor.mass / 2, floor.sigmas / 2, floor.rare)
     out = []
     for ord, one in ranked.items():
         words = _evidence(bank, turn.query, one, known=single)
-        mass = 0.0 if words is None else max(auto_recall.mass(words.terms, r, least) for r in terms)
-        if stands(Evidence(mass, None, one.cosine), background, floor):
+        held = 0.0 if words is None else max(mass(words.terms, reading, least) for reading in terms)
+        evidence = Evidence(held, None, one.cosine)
+        if stands(evidence, background, half):
             sigmas = None if one.cosine is None else background.sigmas(one.cosine)
-            out.append(_Candidate(one, scores[ord], mass, sigmas))
+            clears = stands(evidence, background, floor)
+            out.append(_Candidate(one, scores[ord], held, sigmas, clears))
+    if not any(one.clears for one in out):
+        return []
     return sorted(out, key=lambda one: (-one.score, -one.ranked.ord))
 
 
@@ -133,7 +146,7 @@ def _ranked(bank: Bank, turn: Turn, vector: Vectors | None) -> list[list[Ranked]
     """By the question, and by the question with what was said before it, where that is more."""
     lists: list[list[Ranked]] = []
     mode = TEXT if vector is None else HYBRID
-    if auto_recall.has_words(turn.question):
+    if has_words(turn.question):
         asked = Asked(turn.question, mode, vector)
         lists.append(rank(bank, asked, DEPTH, None, past=False, context=True))
     if turn.earlier and (len(turn.readings) > 1 or not lists):

@@ -6,8 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from muniment import auto_config
-from muniment.auto_config import AutoRecallConfig
+from muniment.auto_config import AutoRecallConfig, checked, read
 from muniment.auto_recall import StoreRecall, Turn, TurnRecall, block, turn_of
 from muniment.auto_search import Asking, Shown, search
 from muniment.bank import Bank
@@ -139,7 +138,7 @@ class Session:
 
     def config(self) -> AutoRecallConfig:
         """The agent's settings, as of now."""
-        return auto_config.read(self._bank, self._key)
+        return read(self._bank, self._key)
 
     def _recall(self, turn: Turn, config: AutoRecallConfig, budget_ms: float) -> TurnRecall:
         if budget_ms < 0:
@@ -157,7 +156,7 @@ class Session:
             self._key,
             self._peer.name_of,
             own,
-            config.rule,
+            config.rule(meaning=vector is not None),
             config.max_entries,
             Shown(turn.said),
         )
@@ -220,7 +219,7 @@ def bank_ids(peer: Peer, refs: object) -> object:
     Raises:
         UnknownBank | Ambiguous | InvalidInput | LimitExceeded: As their names say.
     """
-    named = auto_config.checked("auto_recall_banks", refs)
+    named = checked("auto_recall_banks", refs)
     if named is None:
         return None
     return tuple(ref if _as_id(ref) else cid_text(find_bank(peer, ref).bank) for ref in named)
