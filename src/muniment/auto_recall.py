@@ -15,7 +15,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.base.errors import InvalidInput
 from muniment.recall.stopwords import stop_words
@@ -32,6 +32,7 @@ FEW_WORDS = 3  # a question of fewer words that say something is embedded with t
 LABEL_CHARS = 60
 NAME_CHARS = 40
 UNIT_DF = 10  # so rare must a single word be to be evidence alone: "thanks" is in every bank
+UNSEEN = 1.5  # a word that no record holds weighs at most so many times one that one record holds
 SHORT = 4  # words; so short a text under a label says more than its words do
 TOKEN_BYTES = 3  # UTF-8 bytes that are taken for one token: more than real tokenizers need for most texts
 
@@ -150,25 +151,45 @@ def has_words(text: str) -> bool:
 # Evidence
 
 
-def unit(records: int) -> float:
-    """The idf mass below which a question asks for nothing: that of one word in `UNIT_DF` of so many records."""
-    return math.log((records - UNIT_DF + 0.5) / (UNIT_DF + 0.5) + 1) if records > 2 * UNIT_DF else 0.0
+class Scale(NamedTuple):
+    """What words weigh in a bank of a given size.
+
+    Attributes:
+        least: The mass below which a question asks for nothing: that of one word in `UNIT_DF` records; 0 in a bank
+            that is too small to have common words.
+        most: What a word weighs at most. In a small bank a word that no record holds would weigh several times one
+            that a record holds, and silence it.
+    """
+
+    least: float
+    most: float
 
 
-def mass(terms: Iterable[TermScore], reading: frozenset[str], least: float) -> float:
+def scale(records: int) -> Scale:
+    """The scale of a bank of so many live records."""
+    least = _idf(UNIT_DF, records) if records > 2 * UNIT_DF else 0.0
+    return Scale(least, UNSEEN * _idf(1, max(1, records)))
+
+
+def _idf(df: int, records: int) -> float:
+    return math.log((records - df + 0.5) / (df + 0.5) + 1)
+
+
+def mass(terms: Iterable[TermScore], reading: frozenset[str], weights: Scale) -> float:
     """The share of a reading's idf mass that a record holds, 0..1.
 
     Args:
         terms: Of the record: those of the whole query.
         reading: The terms of the reading.
-        least: Mass that is taken for the whole where the reading has less; see `unit`.
+        weights: Of the record's bank.
     """
     whole = held = 0.0
     for term in terms:
         if term.term in reading:
-            whole += term.idf
-            held += term.idf if term.tf else 0.0
-    return held / max(whole, least) if held else 0.0
+            weight = min(term.idf, weights.most)
+            whole += weight
+            held += weight if term.tf else 0.0
+    return held / max(whole, weights.least) if held else 0.0
 
 
 def same_words(record: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from muniment.auto_recall import Recalled, Turn, has_words, is_quoted, mass, same_words, unit
+from muniment.auto_recall import Recalled, Turn, has_words, is_quoted, mass, same_words, scale
 from muniment.bank import Bank
 from muniment.identity.did import parse_did
 from muniment.ledger.acts import Remember
@@ -117,7 +117,7 @@ def _standing(bank: Bank, turn: Turn, vector: Vectors | None, floor: Floor) -> l
     first = readings[0]
     analyzer = bank.index.analyzer
     terms = [frozenset(term.text for term in analyzer.query(text).terms) for text in readings]
-    least = unit(bank.index.stats().records)
+    weights = scale(bank.index.stats().records)
     background = _background(bank, vector)
     scores: dict[int, float] = {}
     ranked: dict[int, Ranked] = {}
@@ -131,7 +131,7 @@ def _standing(bank: Bank, turn: Turn, vector: Vectors | None, floor: Floor) -> l
     out = []
     for ord, one in ranked.items():
         words = _evidence(bank, turn.query, one, known=single)
-        held = 0.0 if words is None else max(mass(words.terms, reading, least) for reading in terms)
+        held = 0.0 if words is None else max(mass(words.terms, reading, weights) for reading in terms)
         evidence = Evidence(held, None, one.cosine)
         if stands(evidence, background, half):
             sigmas = None if one.cosine is None else background.sigmas(one.cosine)
