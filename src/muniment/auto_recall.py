@@ -28,6 +28,7 @@ HEADING = "## Relevant Memories"
 MESSAGES = 5  # of the conversation, the newest
 QUESTION_CHARS = 2000  # of the latest user text: of a longer one its beginning and its end
 EARLIER_CHARS = 400  # of each other message: its end, which leads to what comes next
+SAID_CHARS = 200_000  # of a conversation that are looked through for what is quoted already: its end
 FEW_WORDS = 3  # a question of fewer words that say something is embedded with the message before it
 LABEL_CHARS = 60
 NAME_CHARS = 40
@@ -51,7 +52,7 @@ class Turn:
     Attributes:
         question: The latest user text, or the newest message where no user has spoken.
         earlier: The other messages, newest first.
-        said: The words of all messages, tool results too: what stands there need not be said again.
+        said: The words of the messages, the newest first, tool results too: they need not be said again.
     """
 
     question: str
@@ -85,24 +86,28 @@ def turn_of(messages: Sequence[Mapping[str, Any]]) -> Turn:
     Raises:
         InvalidInput: A message is no mapping with a role.
     """
-    spoken: list[tuple[bool, str]] = []
+    asked: str | None = None
+    others: list[str] = []
     said: list[str] = []
-    for message in messages:
+    room = SAID_CHARS
+    for message in reversed(messages):
         if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
             raise InvalidInput("a message has no role", 'Give messages as {"role": "user", "content": "…"}.')
-        content = message.get("content")
-        said += [" ".join(_words(text)) for text in _texts(content, every=True)]
+        role, content = message["role"].lower(), message.get("content")
+        for text in _texts(content, every=True) if room > 0 else []:
+            said.append(" ".join(_words(text[-room:] if room > 0 else "")))
+            room -= len(text)
+        if role not in _ROLES or (len(others) >= MESSAGES and (asked is not None or not _ROLES[role])):
+            continue
         text = _BLOCK.sub("", "\n".join(_texts(content, every=False))).strip()
-        role = message["role"].lower()
-        if text and role in _ROLES:
-            spoken.append((_ROLES[role], text))
-    if not spoken:
-        return Turn("", (), tuple(said))
-    last = len(spoken) - 1
-    asked = next((n for n in range(last, -1, -1) if spoken[n][0]), last)
-    around = [n for n in range(last, -1, -1) if n != asked][: MESSAGES - 1]
-    earlier = tuple(spoken[n][1][-EARLIER_CHARS:] for n in around)
-    return Turn(_ends(spoken[asked][1], QUESTION_CHARS), earlier, tuple(said))
+        if text and _ROLES[role] and asked is None:
+            asked = text
+        elif text:
+            others.append(text)
+    if asked is None:
+        asked = others.pop(0) if others else ""
+    earlier = tuple(text[-EARLIER_CHARS:] for text in others[: MESSAGES - 1])
+    return Turn(_ends(asked, QUESTION_CHARS), earlier, tuple(said))
 
 
 def _texts(content: Any, *, every: bool) -> list[str]:

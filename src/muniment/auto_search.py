@@ -91,7 +91,10 @@ def search(bank: Bank, asking: Asking) -> list[Recalled]:
     candidates = _standing(bank, turn, asking.vector, asking.floor)
     by_ord = {one.ranked.ord: one for one in candidates}
     before = set(asking.shown.words)
-    for chosen in (candidates, [one for one in candidates if one.clears]):
+    clear = [one for one in candidates if one.clears]
+    best_first = [*clear[:1], *(one for one in candidates if one is not clear[0])] if clear else []
+    # One that clears has to be among those that are shown; it may rank low, or be left out for another reason.
+    for chosen in (candidates, best_first, clear):
         ranked = [one.ranked for one in chosen]
         hits = Recaller(bank, reader).hits_of(ranked, asking.limit, turn.query, authority, asking.shown.keep)
         found = []

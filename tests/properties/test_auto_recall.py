@@ -143,6 +143,18 @@ def test_the_turn_is_read_from_the_newest_messages() -> None:
     assert turn_of([{"role": "assistant", "content": "only me"}]).question == "only me"
 
 
+def test_a_very_long_conversation_costs_no_more_than_its_end() -> None:
+    """The question is found however far back it is; quotes are looked for in the newest characters only."""
+    far = [{"role": "user", "content": "the question"}, {"role": "tool", "content": "far quote"}]
+    turn = turn_of(
+        [*far, {"role": "assistant", "content": "x" * 300_000}, {"role": "tool", "content": "near quote"}]
+    )
+    assert turn.question == "the question"
+    assert turn.said[0] == "near quote"
+    assert "far quote" not in turn.said
+    assert sum(map(len, turn.said)) <= 200_000
+
+
 def test_content_may_be_a_list_of_parts() -> None:
     """Texts count; images, tool calls and tool results do not, but what they quote is known."""
     parts = [

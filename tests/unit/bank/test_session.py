@@ -217,7 +217,9 @@ def test_a_bank_that_is_not_there_is_named(talk: Session, peer: Peer, ava: Agent
         talk.attach("ben")
     with pytest.raises(InvalidInput, match="own memory"):
         talk.attach(ava.bank_id)
-    with pytest.raises(InvalidInput):
+    with pytest.raises(InvalidInput, match="peer"):
+        Agent("alone", ava._key, ava._bank, peer.name_of).session("talk")
+    with pytest.raises(InvalidInput, match="name"):
         ava.session(" ")
     with pytest.raises(LimitExceeded):
         ava.session("x" * (LIMITS.session_chars + 1))
