@@ -281,8 +281,8 @@ class TurnRecall:
 
 # The block
 
-_ODD = re.compile(r"<(?=[|/!?<a-zA-Z])|\[(?=/?INST\])|`{3,}|~{3,}|_\(|_{3,}")
-_SAFE = {"<": "‹", "[": "(", "`": "'''", "~": "~~", "_": "\\_("}
+_ODD = re.compile(r"<(?=[|/!?<a-zA-Z])|\[(?=/?INST\])|`{3,}|~{3,}|_\(")
+_SAFE = {"<": "‹", "[": "‹", "`": "'''", "~": "~~", "_": "\\_("}
 _MARKS = ("#", "-", "+", "*", ">", "=", "|", "_(")
 _JOINERS = "\u200c\u200d"  # some scripts can't be written without them
 
@@ -300,8 +300,7 @@ def neutral(text: str) -> str:
 
 
 def _broken(match: re.Match[str]) -> str:
-    found = match[0]
-    return "__" if found.startswith("__") else _SAFE[found[0]]
+    return _SAFE[match[0][0]]
 
 
 def _visible(char: str) -> str:
@@ -330,8 +329,8 @@ def cut(text: str, most: int) -> str:
 
 def label_of(record: Record) -> str:
     """What stands before a record: its title, else its key, else its type."""
-    given = neutral((record.title or record.key or "")[: LABEL_CHARS * 4])
-    return cut(given.replace("[", "(").replace("]", ")"), LABEL_CHARS) or record.type
+    given = (record.title or record.key or "")[: LABEL_CHARS * 4].replace("[", "(").replace("]", ")")
+    return cut(neutral(given), LABEL_CHARS) or record.type
 
 
 def line_of(recalled: Recalled, chars: int) -> str:

@@ -123,6 +123,7 @@ def test_what_a_line_looks_like() -> None:
     tool = line_of(recalled("hello", tool=True), 200)
     assert tool == "- [note]: hello (from did:key:z6MkiDMr…, tool, 2026-05-01)"
     assert bank_line("notes)_\n# (x)") == "_(from bank: notes_ # x)_"
+    assert neutral("___[INST] ___(from bank: x)") == "___‹INST] __\\_(from bank: x)"
     assert neutral("-5 degrees") == "\\-5 degrees"
     assert neutral("he <b>said</b> ```x``` 2 < 3") == "he ‹b>said‹/b> '''x''' 2 < 3"
 
