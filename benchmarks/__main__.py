@@ -16,8 +16,11 @@ import sys
 from benchmarks import cold, common, ingest, recall, remember, visible
 from benchmarks.common import Report
 
-NAMES = ("remember", "ingest", "words", "recall", "visible", "cold", "locomo", "vectors", "fusion", "quality")
-OWN_TABLES = {"words", "locomo", "vectors", "fusion", "quality"}
+NAMES = (
+    *("remember", "ingest", "words", "recall", "visible", "cold"),
+    *("locomo", "vectors", "fusion", "auto_recall", "quality"),
+)
+OWN_TABLES = {"words", "locomo", "vectors", "fusion", "auto_recall", "quality"}
 
 
 def ours(name: str, *, quick: bool, million: bool) -> Report:

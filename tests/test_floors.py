@@ -21,6 +21,8 @@ FLOORS: list[list[str]] = [
             "peer",
             "session",
             "auto_recall",
+            "auto_config",
+            "auto_search",
             "skills",
             "playbook",
             "witness",

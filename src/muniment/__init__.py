@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from muniment.base.errors import MunimentError
     from muniment.peer import Peer
     from muniment.peer import open_peer as open
+    from muniment.session import Session
     from muniment.views import Hit, Hits, Record, Remembered
 
-__all__ = ["Agent", "Hit", "Hits", "MunimentError", "Peer", "Record", "Remembered", "open"]
+__all__ = ["Agent", "Hit", "Hits", "MunimentError", "Peer", "Record", "Remembered", "Session", "open"]
 
 # Nothing is imported before it is asked for: the command line starts in the time of what it uses.
 _HOMES = {
@@ -33,6 +34,7 @@ _HOMES = {
     "Peer": "muniment.peer",
     "Record": "muniment.views",
     "Remembered": "muniment.views",
+    "Session": "muniment.session",
     "open": "muniment.peer",
 }
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from muniment.bank import Bank
+from muniment.base.errors import InvalidInput
 from muniment.base.ids import cid_text, parse_record
 from muniment.check import check
 from muniment.check import rebuild as rebuild_all
@@ -23,7 +24,10 @@ from muniment.views import Hits, ImportReport, Record, Remembered, Stats, Why
 from muniment.writing import Writer
 
 if TYPE_CHECKING:
+    from muniment.auto_config import AutoRecallConfig
+    from muniment.peer import Peer
     from muniment.reindexing import Reindexed
+    from muniment.session import Session
 
 Records = list[Record]  # `list` is a method of the class below
 Problems = list[Problem]
@@ -38,9 +42,9 @@ class Agent:
         name: What this peer calls it.
     """
 
-    def __init__(self, name: str, key: bytes, bank: Bank, names: Names) -> None:
+    def __init__(self, name: str, key: bytes, bank: Bank, names: Names, peer: Peer | None = None) -> None:
         self.name = name
-        self._key, self._bank = key, bank
+        self._key, self._bank, self._peer = key, bank, peer
         self._reader = Reader(bank, key, names, Asker(frozenset({key}), frozenset()))
         self._recaller = Recaller(bank, self._reader)
         self._writes = 0
@@ -252,6 +256,59 @@ class Agent:
     def stats(self) -> Stats:
         """Counts of the bank."""
         return stats(self._bank, self._reader, self.name)
+
+    # Conversations
+
+    def session(self, name: str) -> Session:
+        """A conversation, to which banks are attached and for which memory is recalled unasked.
+
+        Args:
+            name: The conversation's id, the same in each turn.
+
+        Raises:
+            InvalidInput | LimitExceeded: It is no name, or a long one.
+        """
+        from muniment.session import Session
+
+        return Session(self._home(), name, self._key, self._bank)
+
+    def auto_recall_config(self) -> AutoRecallConfig:
+        """How this agent wants memory to be recalled unasked."""
+        from muniment.auto_config import read
+
+        return read(self._bank, self._key)
+
+    def configure_auto_recall(self, **changes: Any) -> AutoRecallConfig:
+        """Change settings of `AutoRecallConfig`, from the next turn on; None takes one back to its default.
+
+        They stand in the agent's own bank, signed. Banks may be named by id or name.
+
+        Raises:
+            InvalidInput | LimitExceeded: There is no such setting, or it can't have this value; nothing is changed.
+            UnknownBank | Ambiguous: `auto_recall_banks` names none, or several.
+            NotPermitted | StorageError: As their names say.
+        """
+        from muniment.auto_config import write
+        from muniment.session import bank_ids
+
+        if changes.get("auto_recall_banks") is not None:
+            changes["auto_recall_banks"] = bank_ids(self._home(), changes["auto_recall_banks"])
+        return write(self._bank, self._key, changes)
+
+    def reset_auto_recall(self) -> AutoRecallConfig:
+        """Take all settings of auto-recall back to their defaults.
+
+        Raises:
+            NotPermitted | StorageError: As their names say.
+        """
+        from muniment.auto_config import reset
+
+        return reset(self._bank, self._key)
+
+    def _home(self) -> Peer:
+        if self._peer is None:
+            raise InvalidInput("this agent was not opened by a peer", "Use `Peer.agent`.")
+        return self._peer
 
     # Files
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 # What keeps an embedder from answering: it, its extra, or a keyring that does not give its API key.
 _HARMLESS = (EmbedderError, MissingExtra, KeyringError)
 _LOG = logging.getLogger("muniment")
+_LATE = 4  # questions that wait for an embedder at once, beyond which none is asked any more
 _CHUNK = 512  # rows looked at together
 _GONE = frozenset({State.ERASED, State.VOID})
 
@@ -46,6 +47,7 @@ class Meaning:
         self._open = open_embedder
         self._embedder: Embedder | None = None
         self._lock = threading.Lock()
+        self._late: list[threading.Thread] = []  # questions whose vector was not waited for
 
     @property
     def embedder(self) -> Embedder:
@@ -82,6 +84,28 @@ class Meaning:
         except _HARMLESS as error:
             _LOG.warning("a question was answered by words alone: %s", error.message)
             return None, error.message
+
+    def query_within(self, text: str, seconds: float) -> tuple[Vectors | None, str | None]:
+        """The vector of a question if it comes in time, or why there is none; a late one is let go.
+
+        Args:
+            text: The question.
+            seconds: How long to wait.
+        """
+        made: list[tuple[Vectors | None, str | None]] = []
+        thread = threading.Thread(
+            target=lambda: made.append(self.query(text)), name="muniment-query", daemon=True
+        )
+        with self._lock:
+            self._late = [late for late in self._late if late.is_alive()]
+            if len(self._late) >= _LATE:
+                return None, "the embedder is busy with earlier questions"
+            self._late.append(thread)
+            thread.start()
+        thread.join(max(0.0, seconds))
+        if made:
+            return made[0]
+        return None, "the embedder did not answer in time" if thread.is_alive() else "the embedder failed"
 
     def close(self) -> None:
         """Let go of the model or the connection."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from muniment.base.errors import RefusedBody
 from muniment.base.ids import EntryId
 from muniment.epoch_keys import EpochKeys
 from muniment.ledger import entry as entries
-from muniment.ledger.acts import REMEMBER, VECTOR, Act, Remember, UnknownAct, Vector, from_bytes
+from muniment.ledger.acts import REMEMBER, SET, VECTOR, Act, Remember, Set, UnknownAct, Vector, from_bytes
 from muniment.ledger.authority import Authority
 from muniment.ledger.control import EpochId
 from muniment.ledger.entry import Entry
@@ -23,6 +24,14 @@ class NoKey:
     """Why a body stayed shut: its epoch's key is not open to the reader, or the body is not here."""
 
     missing_body: bool
+
+
+class SetPlace(NamedTuple):
+    """Where a `set` act stands, and who signed it."""
+
+    seq: int
+    act: int
+    author: bytes
 
 
 class Opener:
@@ -77,7 +86,14 @@ class Opener:
         acts = [self._one(place, VECTOR, sealed) for place, sealed in zip(places, bodies, strict=True)]
         return [act if isinstance(act, Vector) else None for act in acts]
 
-    def _one(self, row: VersionRow | VectorPlace, kind: int, sealed: bytes | None) -> Act | None:
+    def values(self, places: Sequence[SetPlace]) -> list[Set | None]:
+        """`set` acts; None where a body is gone or stays shut."""
+        bodies = self._store.bodies([(place.seq, place.act) for place in places])
+        self.stamps = self._store.stamps(list({place.seq for place in places}))
+        acts = [self._one(place, SET, sealed) for place, sealed in zip(places, bodies, strict=True)]
+        return [act if isinstance(act, Set) else None for act in acts]
+
+    def _one(self, row: VersionRow | VectorPlace | SetPlace, kind: int, sealed: bytes | None) -> Act | None:
         if sealed is None:
             return None
         epoch, key = self._sealing(row.seq)

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from muniment.doctor import Finding
     from muniment.embed.base import Embedder
     from muniment.meaning import Meaning
+    from muniment.session import Session
 
 AGENT_VARIABLE = "MUNIMENT_AGENT"
 OWNER = "owner"
@@ -210,6 +211,15 @@ class Peer:
             "this peer has several agents", names, "Name one with --agent, or set MUNIMENT_AGENT."
         )
 
+    def session(self, name: str, agent: str | Agent) -> Session:
+        """A conversation of an agent of this peer; see `Agent.session`.
+
+        Raises:
+            UnknownAgent: None goes by that name.
+            InvalidInput | LimitExceeded: The session's name is none, or a long one.
+        """
+        return (self.agent(agent) if isinstance(agent, str) else agent).session(name)
+
     def name_of(self, key: bytes) -> str | None:
         """What this peer calls a key: an agent's name, `owner`, or a name given to it; None if nothing."""
         store = self._peer_store()
@@ -327,7 +337,7 @@ class Peer:
         )
 
     def _open(self, row: AgentRow) -> Agent:
-        return Agent(row.name, row.key, self.bank(row.bank), self.name_of)
+        return Agent(row.name, row.key, self.bank(row.bank), self.name_of, self)
 
     def bank(self, bank: BankId) -> Bank:
         """An opened bank of this peer, shared by all who ask.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from muniment.bank import Bank
@@ -13,7 +13,7 @@ from muniment.ledger.authority import Authority
 from muniment.query import Where, choice
 from muniment.ranking import MODES, RECENT, Asked, Ranked, ask, rank
 from muniment.reading import Reader, check_limit, is_ahead
-from muniment.store.base import LIVE_ONLY, Filter, VersionRow
+from muniment.store.base import LIVE_ONLY, Filter, State, VersionRow
 from muniment.views import Hit, Hits, Term, Why
 
 if TYPE_CHECKING:
@@ -86,10 +86,45 @@ class Recaller:
             if len(opened) >= limit or len(found) < depth:
                 break
             depth *= 4
+        return Hits(self._hits(opened, found, asked.text, authority), asked.mode, asked.degraded)
+
+    def _hits(
+        self,
+        opened: Sequence[tuple[VersionRow, Remember]],
+        found: Sequence[Ranked],
+        query: str,
+        authority: Authority,
+    ) -> list[Hit]:
         by_ord = {one.ord: (number, one) for number, one in enumerate(found, 1)}
-        cutter = self._cutter(asked.text, [one.words for one in found[:1] if one.words is not None])
-        hits = [self._hit(row, act, *by_ord[row.ord], cutter, authority) for row, act in opened]
-        return Hits(hits, asked.mode, asked.degraded)
+        cutter = self._cutter(query, [one.words for one in found[:1] if one.words is not None])
+        return [self._hit(row, act, *by_ord[row.ord], cutter, authority) for row, act in opened]
+
+    def hits_of(
+        self,
+        found: Sequence[Ranked],
+        limit: int,
+        query: str,
+        authority: Authority,
+        keep: Callable[[Remember], bool],
+    ) -> list[Hit]:
+        """The first `limit` live records of a ranking that open to the caller and are to be kept.
+
+        Args:
+            found: Candidates, the best first.
+            limit: Hits at most.
+            query: Around whose words the snippets are cut.
+            authority: From `Reader.enter`.
+            keep: Asked of each record in its turn, whether it is a hit.
+        """
+        rows = {row.ord: row for row in self._bank.store.versions([one.ord for one in found])}
+        order = [rows[one.ord] for one in found if one.ord in rows and rows[one.ord].state is State.LIVE]
+        kept: list[tuple[VersionRow, Remember]] = []
+        due = self._collapse(self._due(order), authority)
+        for at in range(0, len(due), limit):
+            kept += [(row, act) for row, act in self._reader.open(due[at : at + limit]) if keep(act)]
+            if len(kept) >= limit:
+                break
+        return self._hits(kept[:limit], found, query, authority)
 
     def _cutter(self, query: str, scored: Sequence[Scored]) -> Snippets:
         """Cuts the snippets of one answer; rare words weigh more."""

@@ -33,6 +33,16 @@ def remember_and_recall(home: str) -> list[str]:
     return [*texts, *(version.text for version in older)]
 
 
+def unasked(agent: muniment.Agent) -> str:
+    """A conversation takes messages as chat APIs give them, and gives text."""
+    session: muniment.Session = agent.session("talk")
+    session.attach(session.attached()[0].id)
+    messages = [{"role": "user", "content": "where is Kim's workshop?"}]
+    reasons: list[str] = [hit.reason for store in session.recall_for(messages).stores for hit in store.hits]
+    entries: int = agent.configure_auto_recall(max_entries=5).max_entries
+    return session.context(messages, budget_tokens=500, budget_ms=50) + "".join(reasons[:entries])
+
+
 def errors(error: muniment.MunimentError) -> tuple[int, str, str, str]:
     """What a surface needs of an error."""
     return error.exit_code, error.name, error.message, error.next_step

@@ -202,6 +202,45 @@ class PeerStore:
         with self._connections.write() as link:
             link.run("UPDATE banks SET name = ? WHERE bank = ?", (name, bank))
 
+    # Sessions
+
+    def attach(self, agent: bytes, session: str, bank: BankId, created_ms: int) -> bool:
+        """Attach a bank to an agent's session; False if it was attached already.
+
+        Args:
+            agent: The agent's public key: two agents' sessions of one name are two.
+            session: The session's name.
+            bank: A bank of this peer, listed or not.
+            created_ms: When, Unix ms: the session begins with its first bank.
+        """
+        name = _session(agent, session)
+        with self._connections.write() as link:
+            if link.run("SELECT 1 FROM attachments WHERE session = ? AND bank = ?", (name, bank)):
+                return False
+            link.run("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?)", (name, agent, created_ms))
+            link.run("INSERT INTO attachments VALUES (?, ?)", (name, bank))
+        return True
+
+    def detach(self, agent: bytes, session: str, bank: BankId) -> bool:
+        """Detach a bank again; False if it was not attached."""
+        name = _session(agent, session)
+        with self._connections.write() as link:
+            sql = "SELECT 1 FROM attachments WHERE session = ? AND bank = ?"
+            there = bool(link.run(sql, (name, bank)))
+            link.run("DELETE FROM attachments WHERE session = ? AND bank = ?", (name, bank))
+            link.run(
+                "DELETE FROM sessions WHERE name = ?1 "
+                "AND NOT EXISTS (SELECT 1 FROM attachments WHERE session = ?1)",
+                (name,),
+            )
+        return there
+
+    def attached(self, agent: bytes, session: str) -> list[BankRow]:
+        """The banks attached to a session, those that came to this peer first; unlisted ones are left out."""
+        where = "WHERE listed = 1 AND bank IN (SELECT bank FROM attachments WHERE session = ?) "
+        sql = _BANK + where + "ORDER BY created, bank"
+        return [_bank(row) for row in self._connections.link().run(sql, (_session(agent, session),))]
+
     # Names
 
     def set_name(self, key: bytes, name: str | None) -> None:
@@ -244,6 +283,10 @@ class PeerStore:
         """The providers that have a key, by name."""
         rows = self._connections.link().run("SELECT provider FROM credentials ORDER BY provider")
         return [row[0] for row in rows]
+
+
+def _session(agent: bytes, name: str) -> bytes:
+    return agent + name.encode("utf-8", "surrogatepass")
 
 
 def _agent(row: tuple[Any, ...]) -> AgentRow:

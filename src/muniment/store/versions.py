@@ -293,7 +293,7 @@ class VersionTables:
         """Rows of derived tables that point nowhere: table, what is wrong, and some of their numbers."""
         for table, what, sql in _STRAYS:
             if rows := self._connections.link().run(sql + " LIMIT 100"):
-                yield table, what, [int(row[0]) for row in rows]
+                yield table, what, [row[0] for row in rows if isinstance(row[0], int)]
 
 
 _STRAYS = (

@@ -141,3 +141,24 @@ def test_a_reader_of_connections_never_writes(store: PeerStore) -> None:
     with pytest.raises(StoreReadOnly), connections.write():
         pass
     connections.close()
+
+
+def test_sessions_attach_banks_once(store: PeerStore) -> None:
+    """Attaching and detaching twice change nothing, and sessions of two agents are two, whatever they are called."""
+    store.add_bank(SHARED, "shared", "later", 9)
+    store.add_bank(BANK, "shared", "first", 5)
+    assert store.attached(KEY, "talk") == []
+    assert store.attach(KEY, "talk", SHARED, 10) is True
+    assert store.attach(KEY, "talk", SHARED, 11) is False
+    assert store.attach(KEY, "talk", BANK, 12) is True
+    assert [row.name for row in store.attached(KEY, "talk")] == ["first", "later"]
+    assert store.attached(OTHER, "talk") == store.attached(KEY, "Talk") == store.attached(KEY, "\ud800") == []
+    store.list_bank(BANK, listed=False)
+    assert [row.name for row in store.attached(KEY, "talk")] == ["later"]
+    store.list_bank(BANK, listed=True)
+    assert store.detach(KEY, "talk", SHARED) is True
+    assert store.detach(KEY, "talk", SHARED) is False
+    assert [row.name for row in store.attached(KEY, "talk")] == ["first"]
+    assert store.detach(KEY, "talk", BANK) is True
+    link = store._connections.link()
+    assert link.run("SELECT * FROM sessions") == link.run("SELECT * FROM attachments") == []
