@@ -14,14 +14,11 @@ if TYPE_CHECKING:
     from muniment.bank import Bank
 
 _CHUNK = 512  # rows opened at a time
-_GONE = frozenset({State.ERASED, State.VOID})
+GONE = frozenset({State.ERASED, State.VOID})  # states whose words and vectors leave the indexes
 
 
-class BankCorpus:
-    """The versions of a bank. They are opened by whichever keys of this peer can.
-
-    The index is the peer's, not a caller's; what a caller can't open is left out of its hits.
-    """
+class Followed:
+    """How far a bank's tables are, and what changed in them: the same for every index that follows them."""
 
     def __init__(self, bank: Bank) -> None:
         self._bank = bank
@@ -30,6 +27,18 @@ class BankCorpus:
         """How far the bank's tables are."""
         mark = self._bank.store.watermark()
         return Watermark(mark.last_ord, mark.last_change, mark.generation)
+
+    def changes(self, after: int, upto: int) -> Iterator[tuple[int, int, bool, bool]]:
+        """State changes, and vectors that came later, with `after < number <= upto`."""
+        for change in self._bank.store.changes(after, upto):
+            yield change.number, change.ord, change.state is State.LIVE, change.state in GONE
+
+
+class BankCorpus(Followed):
+    """The versions of a bank. They are opened by whichever keys of this peer can.
+
+    The index is the peer's, not a caller's; what a caller can't open is left out of its hits.
+    """
 
     def rows(self, after: int, upto: int) -> Iterator[Row]:
         """Rows with `after < ord <= upto`, in order."""
@@ -46,11 +55,6 @@ class BankCorpus:
         """The rows of these numbers."""
         return self._open(self._bank.store.versions(ords), self._bank.openers())
 
-    def changes(self, after: int, upto: int) -> Iterator[tuple[int, int, bool, bool]]:
-        """State changes with `after < number <= upto`."""
-        for change in self._bank.store.changes(after, upto):
-            yield change.number, change.ord, change.state is State.LIVE, change.state in _GONE
-
     def session(self, number: int) -> list[tuple[int, int]]:
         """(time in ms, ord) of the live members of a conversation."""
         return self._bank.store.session_members(number)
@@ -60,7 +64,7 @@ class BankCorpus:
             return []
         opened: list[Remember | None] = [None] * len(rows)
         for opener in openers:
-            shut = [i for i, act in enumerate(opened) if act is None and rows[i].state not in _GONE]
+            shut = [i for i, act in enumerate(opened) if act is None and rows[i].state not in GONE]
             if not shut:
                 break
             for i, act in zip(shut, opener.remembered([rows[i] for i in shut]), strict=True):
@@ -69,7 +73,7 @@ class BankCorpus:
             Row(
                 row.ord,
                 row.state is State.LIVE,
-                row.state in _GONE,
+                row.state in GONE,
                 row.session,
                 row.created,
                 () if act is None else parts_of(act),

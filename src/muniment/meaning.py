@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from muniment.base.errors import EmbedderError, KeyringError, MissingExtra
+from muniment.corpus import GONE, Followed
 from muniment.ledger.acts import Remember
 from muniment.opening import Opener
 from muniment.project import own_keys
-from muniment.recall.corpus import Watermark
 from muniment.recall.vector_corpus import VectorRow
 from muniment.store.base import State, VectorPlace, VersionRow
 
@@ -28,7 +28,6 @@ _HARMLESS = (EmbedderError, MissingExtra, KeyringError)
 _LOG = logging.getLogger("muniment")
 _LATE = 4  # questions that wait for an embedder at once, beyond which none is asked any more
 _CHUNK = 512  # rows looked at together
-_GONE = frozenset({State.ERASED, State.VOID})
 
 
 def words_of(act: Remember) -> str:
@@ -115,7 +114,7 @@ class Meaning:
                 self._embedder = None
 
 
-class BankVectors:
+class BankVectors(Followed):
     """The vectors of one model in a bank, as the vector index reads them.
 
     Of several vectors of a version the newest counts that was signed by the version's author, the bank's agent or
@@ -123,12 +122,8 @@ class BankVectors:
     """
 
     def __init__(self, bank: Bank, model: str) -> None:
-        self._bank, self._model = bank, model
-
-    def watermark(self) -> Watermark:
-        """How far the bank's tables are."""
-        mark = self._bank.store.watermark()
-        return Watermark(mark.last_ord, mark.last_change, mark.generation)
+        super().__init__(bank)
+        self._model = model
 
     def vectors(self, after: int, upto: int) -> Iterator[VectorRow]:
         """Rows with `after < ord <= upto` that have a vector, in order."""
@@ -143,18 +138,13 @@ class BankVectors:
         places = self._bank.store.vectors_of(self._model, ords)
         return list(self._rows(self._bank.store.versions(ords), places, every=True))
 
-    def changes(self, after: int, upto: int) -> Iterator[tuple[int, int, bool, bool]]:
-        """State changes, and vectors that came later, with `after < number <= upto`."""
-        for change in self._bank.store.changes(after, upto):
-            yield change.number, change.ord, change.state is State.LIVE, change.state in _GONE
-
     def _rows(
         self, rows: Sequence[VersionRow], places: Sequence[VectorPlace], *, every: bool
     ) -> Iterator[VectorRow]:
         data = self._open(self._chosen(places))
         for row in rows:
             if every or row.ord in data:
-                yield VectorRow(row.ord, row.state is State.LIVE, row.state in _GONE, data.get(row.ord))
+                yield VectorRow(row.ord, row.state is State.LIVE, row.state in GONE, data.get(row.ord))
 
     def _chosen(self, places: Sequence[VectorPlace]) -> dict[int, VectorPlace]:
         trusted = own_keys(self._bank.authority) or frozenset()
