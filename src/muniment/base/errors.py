@@ -20,7 +20,8 @@ MunimentError
 │   ├── Malformed             not canonical DAG-CBOR
 │   ├── RefusedEntry          `.reason` names the rule
 │   ├── RefusedBody           a body that does not match or open
-│   └── RefusedKey            a malformed or small-order key
+│   ├── RefusedKey            a malformed or small-order key
+│   └── RefusedTicket         `.reason` names what is wrong in it
 ├── StorageError          the disk or a file                     (exit 6)
 │   ├── StoreBusy             a lock was not free in time
 │   ├── StoreFull             no space is left
@@ -175,6 +176,18 @@ class RefusedBody(Refused):
 
 class RefusedKey(Refused):
     """A key that is malformed or of small order, or a DID that does not hold one."""
+
+
+class RefusedTicket(Refused):
+    """Text that is no ticket, or an address in one that leads nowhere.
+
+    Attributes:
+        reason: The rule's short name.
+    """
+
+    def __init__(self, reason: str, next_step: str = "") -> None:
+        super().__init__(f"ticket refused: {reason}", next_step)
+        self.reason = reason
 
 
 class StorageError(MunimentError):

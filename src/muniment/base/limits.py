@@ -46,5 +46,9 @@ class Limits:
     embedder_answer_bytes: int = 64 * 1024 * 1024  # one answer of an embedding server
     credential_chars: int = 4096  # an API key
 
+    ticket_chars: int = 4096
+    ticket_peers: int = 16  # addresses in one ticket
+    address_chars: int = 512
+
 
 LIMITS = Limits()
