@@ -150,10 +150,10 @@ def _ranked(bank: Bank, turn: Turn, vector: Vectors | None) -> list[list[Ranked]
     mode = TEXT if vector is None else HYBRID
     if has_words(turn.question):
         asked = Asked(turn.question, mode, vector)
-        lists.append(rank(bank, asked, DEPTH, None, past=False, context=True))
+        lists.append(rank(bank, asked, DEPTH, None, past=False, context=True, depth=DEPTH))
     if turn.earlier and (len(turn.readings) > 1 or not lists):
         asked = Asked(turn.query, TEXT if lists else mode, None if lists else vector)
-        lists.append(rank(bank, asked, DEPTH, None, past=False, context=True))
+        lists.append(rank(bank, asked, DEPTH, None, past=False, context=True, depth=DEPTH))
     return lists
 
 

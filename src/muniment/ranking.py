@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
-_DEPTH = 100  # records that each side brings in at least
+DEPTH = 100  # records that each side brings in at least
 _RANKS = 10_000  # ranks that are added up at most
 FEW = 16  # so few records are no background: what stands out cannot be told among them
 
@@ -78,9 +78,19 @@ def ask(bank: Bank, text: str, mode: str | None) -> Asked:
 
 
 def rank(
-    bank: Bank, asked: Asked, limit: int, allow: Mask | None, *, past: bool, context: bool
+    bank: Bank,
+    asked: Asked,
+    limit: int,
+    allow: Mask | None,
+    *,
+    past: bool,
+    context: bool,
+    depth: int = DEPTH,
 ) -> list[Ranked]:
-    """At least the best `limit` candidates, the best first; fewer only where there are no more."""
+    """At least the best `limit` candidates, the best first; fewer only where there are no more.
+
+    `depth` is what words and meaning each bring in at least, where both are asked.
+    """
     if asked.vector is None or bank.host.meaning is None:
         bank.index.refresh()
         hits = bank.index.search(asked.text, limit, allow, past=past, context=context).hits
@@ -90,7 +100,7 @@ def rank(
     if asked.mode == VECTOR:
         near = vectors.search(asked.vector, limit, allow, past)
         return [Ranked(one.ord, one.cosine, None, one.cosine) for one in near]
-    return _both(bank, asked, max(limit, _DEPTH), allow, past=past, context=context)
+    return _both(bank, asked, max(limit, depth), allow, past=past, context=context)
 
 
 def _both(
