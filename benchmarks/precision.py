@@ -10,9 +10,9 @@ As in the set's own runner: pinned facts, pinned open questions and what holds e
 filter; of the rest, recall looks for what a question needs, scope by scope; a relation brings the beliefs that it
 names; pinned facts use up the budget first; a case passes if *all* its lists are as expected, and what is recalled has
 to be exactly what is expected. Recall always gives its best, so a floor on the evidence of each hit decides what is
-shown: those of `muniment.recall.fusion`, words alone, and that of the product, `recall(floor=True)`: where the question
-holds a title, key or alias whole, the records that it names, and else those that hold enough of what is asked. No number
-in them was chosen by these cases.
+shown: those of `muniment.recall.fusion`, words alone, and that of the product, `recall(floor=True)`: where the
+question holds a title, key or alias whole, the records that it names, and else those that hold enough of what is
+asked. No number in them was chosen by these cases.
 """
 
 from __future__ import annotations

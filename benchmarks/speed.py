@@ -1,6 +1,6 @@
 """Whole `agent.recall`, ten hits, unsealed and with snippets, beside ranking alone and beside rivals.
 
-    python -m benchmarks.recall [--million]
+    python -m benchmarks.speed [--million]
 
 Queries have 3 to 6 words, one or two of them among the commonest. In each round every contender answers the same
 query, in turns. SQLite FTS5 gets the OR of the words and returns ten rows with their text; bm25s ranks only.
@@ -135,7 +135,7 @@ def in_turns(calls: dict[str, Ask], queries: list[str], rounds: int) -> dict[str
 
 def bench(*, quick: bool = False, million: bool = False) -> Report:
     """All of it."""
-    report = Report("recall: ten hits, opened and with snippets", "python -m benchmarks.recall")
+    report = Report("recall: ten hits, opened and with snippets", "python -m benchmarks.speed")
     report.table("CPU of each call, ms:", ["records", "queries", "call", "median", "p95"], [])
     sizes = [10_000] if quick else [100_000, *([1_000_000] if million else [])]
     for count in sizes:
