@@ -72,7 +72,13 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             "contenders": quality.plain(found),
             "paired": paired(found),
         }
+        _keep(result, options.json)  # a run that is broken off has told what it had
     return result
+
+
+def _keep(result: dict[str, Any], place: Path | None) -> None:
+    if place is not None:
+        place.write_text(json.dumps(result, indent=1), "utf-8")
 
 
 def paired(found: dict[str, Any]) -> dict[str, Any]:
@@ -263,8 +269,7 @@ def main() -> int:
         parser.error("name the folder of the question sets with --data, or kept figures with --from")
     else:
         result = measure(options)
-    if options.json is not None:
-        options.json.write_text(json.dumps(result, indent=1), "utf-8")
+    _keep(result, options.json)
     if options.write_docs:
         write_docs(result)
     print(page(result))
