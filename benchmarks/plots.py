@@ -129,5 +129,5 @@ def lines(
         parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour}"/>' for x, y in spots]
         y = max(spots[-1][1], ends[-1] + 18 if ends else 0.0)  # names don't lie on each other
         ends.append(y)
-        parts.append(_text(spots[-1][0] + 12, y + 4, f"{name}, {line[-1][1]:.3g}"))
+        parts.append(_text(spots[-1][0] + 12, y + 4, f"{name}, {line[-1][1]:.3g} ms"))
     return _page(width, height, about, parts)

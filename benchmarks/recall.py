@@ -127,7 +127,8 @@ def page(result: dict[str, Any]) -> str:
             parts += ["By session, whose rank is that of its best turn in an answer of 300:", sessions]
     if result["sets"]:
         parts += ["Differences in the same run, question by question:", _paired_table(result)]
-        parts += [_SILENCE, _silence_table(result)]
+        if any(one["unanswerable"] for one in result["sets"].values()):
+            parts += [_SILENCE, _silence_table(result)]
     if "precision" in result:
         parts += [_PRECISION, _precision_table(result["precision"])]
     return "\n\n".join(parts)

@@ -32,7 +32,7 @@ def test_lines_are_named_at_their_ends_and_keep_apart():
     root = ElementTree.fromstring(svg)
     spots = [float(one.attrib["cx"]) for one in root.iter(f"{SVG}circle")]
     assert spots[0] < spots[1]
-    ends = [float(one.attrib["y"]) for one in root.iter(f"{SVG}text") if (one.text or "").endswith(", 5")]
+    ends = [float(one.attrib["y"]) for one in root.iter(f"{SVG}text") if (one.text or "").endswith(", 5 ms")]
     assert len(ends) == 2
     assert abs(ends[0] - ends[1]) >= 17.9
 
