@@ -203,7 +203,10 @@ def _silence_table(result: dict[str, Any]) -> str:
                 row = lines.setdefault(named, [""] * (2 * len(asked)))
                 row[2 * place], row[2 * place + 1] = (_share(never), _share(answerable))
     heads = ["contender", *(f"{name}: {kind}" for name in asked for kind in ("unanswerable", "answerable"))]
-    return common.markdown(heads, [[who, *row] for who, row in lines.items()])
+    never = [who for who, row in lines.items() if set(row) <= {"", "0.000"}]
+    rows = [[who, *row] for who, row in lines.items() if who not in never]
+    always = f"Always answered, whatever was asked: {'; '.join(never)}." if never else ""
+    return "\n\n".join(part for part in (common.markdown(heads, rows) if rows else "", always) if part)
 
 
 def _share(value: float | None) -> str:
