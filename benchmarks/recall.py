@@ -47,7 +47,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         elif _chosen(name, options.only):
             apart.append(name)
     result: dict[str, Any] = {"machine": common.machine(), "versions": _versions(), "absent": lacking,
-                              "step": step, "sets": {}}  # fmt: skip
+                              "sets": {}}  # fmt: skip
     for name in options.sets:
         if name == "precision":
             result["precision"] = {rule: _short(one) for rule, one in precision.measure(options.data).items()}
@@ -66,6 +66,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             result["versions"][rival] = run.version
             found[f"{rival}, {carriers.MODELS[0]}"] = quality.scores(name, banks, run)
         result["sets"][name] = {
+            "step": step,
             "questions": sum(len(bank.questions) for bank in banks),
             "unanswerable": sum(len(bank.unanswerable) for bank in banks),
             "records": sum(len(bank.texts) for bank in banks),
@@ -119,8 +120,9 @@ def page(result: dict[str, Any]) -> str:
     """All tables, as Markdown."""
     parts = [_about(result)]
     for name, one in result["sets"].items():
+        some = f" (one in {one['step']})" if one["step"] > 1 else ""
         parts += [
-            f"{DATA[name]}: {one['records']:,} records, {one['questions']} questions.",
+            f"{DATA[name]}: {one['records']:,} records, {one['questions']} questions{some}.",
             _main_table(one),
         ]
         if sessions := _session_table(one):
@@ -148,11 +150,10 @@ _PRECISION = (
 def _about(result: dict[str, Any]) -> str:
     versions = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
     m = result["machine"]
-    some = f" One question in {result['step']} was asked." if result["step"] > 1 else ""
     lacking = f" Absent: {'; '.join(result['absent'])}." if result["absent"] else ""
     return (
         f"{m['cores']} cores, {m['memory_gib']} GiB, Python {m['python']}, SQLite {m['sqlite']}, numpy {m['numpy']}, "
-        f"{versions}.{some}{lacking}"
+        f"{versions}.{lacking}"
     )
 
 
