@@ -172,6 +172,8 @@ class Agent:
         states: Sequence[str] = ("live",),
         as_of: Time | None = None,
         context: bool = True,
+        rerank: bool | None = None,
+        floor: bool = False,
     ) -> Hits:
         """The records that answer a query best, best first; an empty query lists the newest.
 
@@ -191,13 +193,16 @@ class Agent:
             states: `live`, and also `superseded` or `forgotten` versions if asked for.
             as_of: What was live at this past moment.
             context: Whether the conversation around a record counts.
+            rerank: Whether a reranker looks at the best records again; as the settings say if not given.
+            floor: Leave out what is neither named by the query nor holds enough of what is asked: for a query that
+                holds a record's title, key or alias whole, only the records that it names; an empty query has no floor.
 
         Raises:
             LimitExceeded | InvalidInput | RefusedKey: A limit or a filter has no meaning.
             NotPermitted: The agent may not read the bank.
         """
         where = Where(tags, metadata, kind, source, author, type, session, since, until, states, as_of)
-        return self._recaller.recall(query, where, limit, mode, context=context)
+        return self._recaller.recall(query, where, limit, mode, context=context, rerank=rerank, floor=floor)
 
     def get(self, ref: str) -> Record:
         """The record that an id, a key or a version names.

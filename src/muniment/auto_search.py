@@ -11,9 +11,9 @@ from muniment.bank import Bank
 from muniment.identity.did import parse_did
 from muniment.ledger.acts import Remember
 from muniment.query import Asker
-from muniment.ranking import HYBRID, TEXT, Asked, Ranked, rank
+from muniment.ranking import HYBRID, TEXT, Asked, Ranked, background_of, rank
 from muniment.reading import Names, Reader
-from muniment.recall.fusion import Background, Evidence, Floor, stands
+from muniment.recall.fusion import Evidence, Floor, stands
 from muniment.recalling import Recaller
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 DEPTH = 40  # records that a ranking brings in
 BEHIND = 0.5  # what the ranking by the whole conversation counts beside that by the question
-_FEW = 16  # so few records are no background
 
 
 @dataclass(slots=True)
@@ -121,7 +120,7 @@ def _standing(bank: Bank, turn: Turn, vector: Vectors | None, floor: Floor) -> l
     analyzer = bank.index.analyzer
     terms = [frozenset(term.text for term in analyzer.query(text).terms) for text in readings]
     weights = scale(bank.index.stats().records)
-    background = _background(bank, vector)
+    background = background_of(bank, vector)
     scores: dict[int, float] = {}
     ranked: dict[int, Ranked] = {}
     for weight, found in zip((1.0, BEHIND), lists, strict=False):
@@ -151,10 +150,10 @@ def _ranked(bank: Bank, turn: Turn, vector: Vectors | None) -> list[list[Ranked]
     mode = TEXT if vector is None else HYBRID
     if has_words(turn.question):
         asked = Asked(turn.question, mode, vector)
-        lists.append(rank(bank, asked, DEPTH, None, past=False, context=True))
+        lists.append(rank(bank, asked, DEPTH, None, past=False, context=True, depth=DEPTH))
     if turn.earlier and (len(turn.readings) > 1 or not lists):
         asked = Asked(turn.query, TEXT if lists else mode, None if lists else vector)
-        lists.append(rank(bank, asked, DEPTH, None, past=False, context=True))
+        lists.append(rank(bank, asked, DEPTH, None, past=False, context=True, depth=DEPTH))
     return lists
 
 
@@ -163,12 +162,3 @@ def _evidence(bank: Bank, query: str, one: Ranked, *, known: bool) -> Scored | N
     if known:
         return one.words
     return bank.index.explain(query, one.ord)
-
-
-def _background(bank: Bank, vector: Vectors | None) -> Background:
-    """The cosines of records that have nothing to do with the question."""
-    meaning = bank.host.meaning
-    if vector is None or meaning is None:
-        return Background(0.0, 0.0, 0)
-    found = bank.vectors(meaning.model, len(vector)).background(vector)
-    return found if found.rows >= _FEW else found._replace(spread=0.0)

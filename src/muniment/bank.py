@@ -31,11 +31,12 @@ if TYPE_CHECKING:
     from muniment.meaning import Meaning
     from muniment.recall.lexical import WordIndex
     from muniment.recall.vectors import VectorIndex
+    from muniment.reranking import Reranking
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What a peer gives to each of its banks; `meaning` where an embedder is configured."""
+    """What a peer gives to each of its banks; `meaning` and `reranking` where such a model is configured."""
 
     keyring: Keyring
     journal: Journal
@@ -43,6 +44,7 @@ class Host:
     entropy: Entropy
     settings: Settings
     meaning: Meaning | None = None
+    reranking: Reranking | None = None
 
 
 class Bank:

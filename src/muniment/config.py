@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -38,6 +38,7 @@ class Settings:
         fusion: How words and meaning become one ranking: `convex`, weighted by evidence, or `rrf`, by rank.
         busy_ms: How long a write waits for another process, in milliseconds.
         embedding: What turns text into vectors: the block of `muniment.embed.options`; None for words alone.
+        rerank: What looks at the best records again: the block of `muniment.embed.rerank_options`; None for nothing.
     """
 
     agent: str | None = None
@@ -50,6 +51,7 @@ class Settings:
     fusion: Literal["convex", "rrf"] = "convex"
     busy_ms: int = 10_000
     embedding: Mapping[str, Any] | None = None
+    rerank: Mapping[str, Any] | None = None
 
     @property
     def weights(self) -> ContextWeights | None:
@@ -97,8 +99,8 @@ def from_mapping(values: Any, where: str) -> Settings:
             raise InvalidInput(
                 f"{where}: unknown setting {str(name)[:40]!r}", f"Settings are {', '.join(known)}."
             )
-        if name == "embedding":
-            _check_embedding(value, where)
+        if name in {"embedding", "rerank"}:
+            _check_block(str(name), value, where)
         elif not _fits(name, value):
             raise InvalidInput(
                 f"{where}: {name} can't be {value!r}", "See docs/settings.md for what it takes."
@@ -107,14 +109,16 @@ def from_mapping(values: Any, where: str) -> Settings:
     return Settings(**{**base, **{str(name): value for name, value in values.items()}})
 
 
-def _check_embedding(value: Any, where: str) -> None:
-    """Refuse a block that opens no embedder. Its values are not repeated: one may be a key, misplaced."""
+def _check_block(name: str, value: Any, where: str) -> None:
+    """Refuse a block that describes no model. Its values are not repeated: one may be a key, misplaced."""
     if value is None:
         return
     from muniment.embed.options import options
+    from muniment.embed.rerank_options import rerank_options
 
+    check: Callable[[Any], object] = options if name == "embedding" else rerank_options
     try:
-        options(value)
+        check(value)
     except InvalidInput as error:
         fault = error
     else:

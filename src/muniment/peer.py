@@ -30,6 +30,7 @@ from muniment.keyring.journal import Journal
 from muniment.platform.clock import SystemClock
 from muniment.platform.entropy import Entropy, SystemEntropy
 from muniment.platform.folders import PeerFolder, home_path
+from muniment.reranking import configured
 from muniment.store.base import BankStore, State
 from muniment.store.peer import AgentRow, PeerStore
 from muniment.store.sqlite import SqliteStore
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from muniment.credentials import Credentials
     from muniment.doctor import Finding
     from muniment.embed.base import Embedder
+    from muniment.embed.rerank import Reranker
     from muniment.meaning import Meaning
     from muniment.session import Session
 
@@ -64,6 +66,7 @@ class Peer:
         entropy: Entropy | None = None,
         busy_ms: int | None = None,
         embedder: Embedder | None = None,
+        reranker: Reranker | None = None,
     ) -> None:
         self.home = home
         self.folder = PeerFolder(home)
@@ -73,7 +76,8 @@ class Peer:
         keyring = Keyring.open(self.folder, passphrase, entropy)
         journal = Journal(self.folder)
         meaning = self._meaning(settings, embedder)
-        self.host = Host(keyring, journal, clock or SystemClock(), entropy, settings, meaning)
+        reranking = configured(settings, reranker)
+        self.host = Host(keyring, journal, clock or SystemClock(), entropy, settings, meaning, reranking)
         self._store: PeerStore | None = None
         self._banks: dict[str, Bank] = {}
         self._lock = threading.RLock()
@@ -118,8 +122,9 @@ class Peer:
                 self._store.close()
                 self._store = None
             self.host.journal.close()
-            if self.host.meaning is not None:
-                self.host.meaning.close()
+            for model in (self.host.meaning, self.host.reranking):
+                if model is not None:
+                    model.close()
 
     # Agents
 
@@ -410,6 +415,7 @@ def open_peer(
     clock: Clock | None = None,
     entropy: Entropy | None = None,
     embedder: Embedder | None = None,
+    reranker: Reranker | None = None,
 ) -> Peer:
     """Open the peer folder; nothing is made before the first write.
 
@@ -420,5 +426,14 @@ def open_peer(
         clock: Where the time of day comes from.
         entropy: Where random bytes come from.
         embedder: What turns text into vectors, in place of the one that `config.yaml` describes.
+        reranker: What looks at the best records again, in place of the one that `config.yaml` describes.
     """
-    return Peer(home_path(home), passphrase, clock=clock, entropy=entropy, busy_ms=busy_ms, embedder=embedder)
+    return Peer(
+        home_path(home),
+        passphrase,
+        clock=clock,
+        entropy=entropy,
+        busy_ms=busy_ms,
+        embedder=embedder,
+        reranker=reranker,
+    )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.auto_config import AutoRecallConfig, checked, read
-from muniment.auto_recall import StoreRecall, Turn, TurnRecall, block, turn_of
+from muniment.auto_recall import Preview, StoreRecall, Turn, TurnRecall, block, turn_of
 from muniment.auto_search import Asking, Shown, search
 from muniment.bank import Bank
 from muniment.base.errors import (
@@ -120,11 +120,25 @@ class Session:
         Raises:
             InvalidInput: A message has no role, or a budget is negative.
         """
+        return self.preview(messages, budget_tokens=budget_tokens, budget_ms=budget_ms).block
+
+    def preview(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        budget_tokens: int = BUDGET_TOKENS,
+        budget_ms: float = BUDGET_MS,
+    ) -> Preview:
+        """The block of `context`, and what it was made of.
+
+        Raises:
+            As `context`.
+        """
         if budget_tokens < 0:
             raise InvalidInput(f"budget_tokens is {budget_tokens}", "Use 0 or more.")
         config = self.config()
         found = self._recall(turn_of(messages), config, budget_ms)
-        return block(found.stores, chars=config.max_entry_chars, budget=budget_tokens)
+        return Preview(block(found.stores, chars=config.max_entry_chars, budget=budget_tokens), found)
 
     def recall_for(
         self, messages: Sequence[Mapping[str, Any]], *, budget_ms: float = BUDGET_MS

@@ -14,6 +14,7 @@ import muniment
 from muniment.base.errors import MunimentError
 from muniment.commands import COMMANDS
 from muniment.surfaces.cli import main
+from muniment.testing.shared import SharedBank
 
 Call = Callable[[Any, Any], Any]  # peer, agent -> result
 
@@ -40,6 +41,11 @@ def plain(result: Any) -> Any:
     return result.to_json()
 
 
+def of_ava(config: Any) -> Any:
+    """Settings of auto-recall, as the command names their agent."""
+    return {"agent": "ava", **config.to_json()}
+
+
 # One row a command at least: what is typed, the same by the library, and how the library's result reads as JSON.
 SAME: list[tuple[str, list[str], Call, Callable[[Any], Any]]] = [
     ("remember", ["remember", "tea", "--key", "k", "--tag", "b", "--tag", "a", "--meta", "x.y=1"],
@@ -62,6 +68,24 @@ SAME: list[tuple[str, list[str], Call, Callable[[Any], Any]]] = [
     ("why", ["why", "kim at sea", "deploy"], lambda _, a: a.why("kim at sea", "deploy"), plain),
     ("why", ["why", "kim", "deploy", "--tag", "ops"], lambda _, a: a.why("kim", "deploy", tags=["ops"]), plain),
     ("stats", ["stats"], lambda _, a: a.stats(), plain),
+    ("recall", ["recall", "deploy", "--floor", "--no-rerank"],
+     lambda _, a: a.recall("deploy", floor=True, rerank=False), plain),
+    ("recall", ["recall", "deploy", "--rerank"], lambda _, a: a.recall("deploy", rerank=True), plain),
+    ("context", ["context", "when do we deploy with nix?"],
+     lambda _, a: a.session("default").preview([{"role": "user", "content": "when do we deploy with nix?"}]), plain),
+    ("context", ["context", '[{"role": "user", "content": "where is Lisbon?"}]', "--session", "s"],
+     lambda _, a: a.session("s").preview([{"role": "user", "content": "where is Lisbon?"}]), plain),
+    ("bank attach", ["bank", "attach", "wiki", "--session", "s"], lambda _, a: a.session("s").attach("wiki"),
+     lambda bank: {"session": "s", "changed": True, "bank": bank._asdict(), "attached": [bank._asdict()]}),
+    ("bank detach", ["bank", "detach", "wiki"], lambda _, a: a.session("default").detach("wiki"),
+     lambda changed: {"session": "default", "changed": changed, "bank": None, "attached": []}),
+    ("bank config", ["bank", "config"], lambda _, a: a.auto_recall_config(), of_ava),
+    ("bank config", ["bank", "config", "set", "max_entries", "5"],
+     lambda _, a: a.configure_auto_recall(max_entries=5), of_ava),
+    ("bank config", ["bank", "config", "set", "auto_recall_banks", "wiki"],
+     lambda _, a: a.configure_auto_recall(auto_recall_banks=["wiki"]), of_ava),
+    ("bank config", ["bank", "config", "reset", "floor"], lambda _, a: a.configure_auto_recall(floor=None), of_ava),
+    ("bank config", ["bank", "config", "reset"], lambda _, a: a.reset_auto_recall(), of_ava),
     ("import", ["import", "notes.txt"], lambda _, a: a.import_from("notes.txt"), plain),
     ("export", ["export", "library.jsonl"], lambda _, a: a.export_to("library.jsonl"),
      lambda n: {"path": "library.jsonl", "records": n}),
@@ -104,6 +128,15 @@ WRONG: list[tuple[str, list[str], Call]] = [
     ("forget", ["forget", "nothing", "--undo"], lambda _, a: a.forget("nothing", undo=True)),
     ("why", ["why", "x", "nothing"], lambda _, a: a.why("x", "nothing")),
     ("stats", ["stats", "--agent", "eve"], lambda p, _: p.choose_agent("eve").stats()),
+    ("context", ["context", "x", "--budget-tokens", "-1"],
+     lambda _, a: a.session("default").preview([], budget_tokens=-1)),
+    ("bank attach", ["bank", "attach", "nothing"], lambda _, a: a.session("default").attach("nothing")),
+    ("bank attach", ["bank", "attach", "ava"], lambda _, a: a.session("default").attach("ava")),
+    ("bank detach", ["bank", "detach", "nothing"], lambda _, a: a.session("default").detach("nothing")),
+    ("bank config", ["bank", "config", "set", "max_entries", "21"],
+     lambda _, a: a.configure_auto_recall(max_entries=21)),
+    ("bank config", ["bank", "config", "set", "magic", "yes"], lambda _, a: a.configure_auto_recall(magic="yes")),
+    ("bank config", ["bank", "config", "reset", "magic"], lambda _, a: a.configure_auto_recall(magic=None)),
     ("import", ["import", "missing.json"], lambda _, a: a.import_from("missing.json")),
     ("import", ["import", "notes.txt", "--format", "csv"], lambda _, a: a.import_from("notes.txt", format="csv")),
     ("export", ["export", "missing/folder/x.jsonl"], lambda _, a: a.export_to("missing/folder/x.jsonl")),
@@ -136,6 +169,7 @@ def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
         for text, more in NOTES:
             agent.remember(text, **more)  # type: ignore[arg-type]
         peer.credentials.set("openai", SECRET)
+        SharedBank(peer, agent, "wiki")
     shutil.copytree(first, second)
     for name in ("meaning library", "meaning line"):
         shutil.copytree(first, tmp_path / name)

@@ -8,6 +8,7 @@ from muniment.embed.local import LocalEmbedder
 from muniment.embed.online import OnlineEmbedder
 from muniment.embed.openai import ServerEmbedder
 from muniment.embed.options import options
+from muniment.embed.rerank import CallableReranker, Reranker
 from muniment.testing.embedders import (
     CountingEmbedder,
     FailingEmbedder,
@@ -41,6 +42,15 @@ def unasked(agent: muniment.Agent) -> str:
     reasons: list[str] = [hit.reason for store in session.recall_for(messages).stores for hit in store.hits]
     entries: int = agent.configure_auto_recall(max_entries=5).max_entries
     return session.context(messages, budget_tokens=500, budget_ms=50) + "".join(reasons[:entries])
+
+
+def second_look(home: str) -> list[float]:
+    """A reranker is given by the program, and asked for or not by each recall; a floor may leave nothing."""
+    mine: Reranker = CallableReranker("mine", lambda query, texts: [float(len(text)) for text in texts])
+    with muniment.open(home, reranker=mine) as peer:
+        hits: muniment.Hits = peer.agent("ava").recall("boats", rerank=True, floor=True)
+        block: str = peer.agent("ava").session("talk").preview([{"role": "user", "content": "boats"}]).block
+        return [hit.signals["rerank"] for hit in hits if block]
 
 
 def errors(error: muniment.MunimentError) -> tuple[int, str, str, str]:

@@ -90,3 +90,30 @@ class Findings:
             for f in self.findings
         ]
         return {"ok": self.ok, "findings": rows}
+
+
+class Attachment:
+    """What `bank attach` and `bank detach` did: the bank (None: it was not attached), and all that are attached now."""
+
+    def __init__(self, session: str, bank: Any, attached: Iterable[Any], *, changed: bool) -> None:
+        self.session, self.bank, self.attached, self.changed = session, bank, list(attached), changed
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as `--json` prints it."""
+        return {
+            "session": self.session,
+            "changed": self.changed,
+            "bank": None if self.bank is None else self.bank._asdict(),
+            "attached": [bank._asdict() for bank in self.attached],
+        }
+
+
+class Configured:
+    """The settings of auto-recall of an agent, as they stand now."""
+
+    def __init__(self, agent: str, config: _Shown) -> None:
+        self.agent, self.values = agent, config.to_json()
+
+    def to_json(self) -> dict[str, Any]:
+        """The settings as `--json` prints them."""
+        return {"agent": self.agent, **self.values}

@@ -47,6 +47,7 @@ class Param:
         stdin: `-`, or nothing while something is piped in, means standard input.
         minimum, maximum: Bounds of an integer, both inclusive.
         nested: A dot in a typed name of an `object` opens an object inside it.
+        either: A flag without a default, that people may say both ways: `--name` and `--no-name`.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Param:
     minimum: int | None = None
     maximum: int | None = None
     nested: bool = False
+    either: bool = False
 
     @property
     def typed_name(self) -> str:
@@ -119,6 +121,7 @@ class Command:
 # Group -> what it is about.
 GROUPS: Mapping[str, str] = {
     "agent": "The agents of this installation.",
+    "bank": "Banks, and those that a conversation looks through.",
     "key": "The keys that sign.",
     "credential": "API keys of embedding servers, sealed.",
 }
@@ -133,8 +136,12 @@ _INDEX: Mapping[str, tuple[str, str]] = {
     "forget": ("records", "Hide a memory from recall."),
     "why": ("records", "Explain why a memory does, or does not, answer a question."),
     "stats": ("records", "Count what a memory holds."),
+    "context": ("attachments", "Show what memory says unasked in a turn of a conversation."),
     "import": ("files", "Take in conversations, notes or an export."),
     "export": ("files", "Write all memories to a file, with their provenance."),
+    "bank attach": ("attachments", "Look through a bank in each turn of a conversation."),
+    "bank detach": ("attachments", "Look through a bank no more."),
+    "bank config": ("attachments", "Show, set or reset how memory is recalled unasked."),
     "agent new": ("agents", "Make an agent: a key and a memory of its own."),
     "agent list": ("agents", "List the agents of this installation."),
     "agent show": ("agents", "Show an agent's keys and its memory."),

@@ -89,8 +89,8 @@ def run(given: Globals, command: Command, words: dict[str, Sequence[str]]) -> No
             from muniment.surfaces.cli.pretty import DRAW
 
             output.rich(DRAW[command.name](result))
-        else:
-            output.text(_plain(command.name)(result))
+        elif text := _plain(command.name)(result):
+            output.text(text)
     if getattr(result, "ok", True) is False:
         raise click.exceptions.Exit(1)
 
@@ -115,7 +115,7 @@ def _value(param: Param, typed: Any, given: Globals) -> Any:
         from muniment.surfaces.cli.asking import new_passphrase
 
         return new_passphrase()
-    if param.type == "flag":
+    if param.type == "flag" and not param.either:
         return param.default is not True
     return from_words(param, [typed] if isinstance(typed, str) else typed)
 

@@ -70,6 +70,9 @@ def _option(param: Param) -> click.Parameter:
             else f"[{shown}]" + ("..." if param.rest else ""),
         )
     names = [param.name, name] + ([f"-{param.short}"] if param.short else [])
+    if param.either:
+        both = f"{name}/--no-{param.typed_name}"
+        return click.Option([param.name, both], default=None, callback=_both_ways, help=_sentence(param))
     if param.type in {"flag", "secret"}:
         return click.Option(names, is_flag=True, help=_sentence(param))
     return click.Option(
@@ -80,6 +83,11 @@ def _option(param: Param) -> click.Parameter:
         help=_sentence(param),
         shell_complete=_completer(param),
     )
+
+
+def _both_ways(_context: click.Context, _param: click.Parameter, value: bool | None) -> str | None:
+    """What was said, as a word: that nothing was said is another thing than no."""
+    return None if value is None else "yes" if value else "no"
 
 
 def _sentence(param: Param) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from muniment.commands.results import Checkup, Chosen, Claimed, Exported, Findings, Listed
+from muniment.surfaces.cli.unasked import attachment_line, config_lines, preview_text
 from muniment.surfaces.cli.words import count, number, one_line, shown, size, utc
 from muniment.views import AgentInfo, CredentialInfo, Hit, Hits, ImportReport, Record, Remembered, Stats, Why
 
@@ -303,6 +304,10 @@ WRITE: Mapping[str, Callable[[Any], str]] = {
     "forget": _forgotten,
     "why": _why,
     "stats": _stats,
+    "context": preview_text,
+    "bank attach": attachment_line,
+    "bank detach": attachment_line,
+    "bank config": config_lines,
     "import": _imported,
     "export": exported_line,
     "agent new": _agent,

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from muniment.commands.results import Checkup, Chosen, Exported, Findings, Listed
 from muniment.surfaces.cli import plain
+from muniment.surfaces.cli.unasked import drawn_attachment, drawn_config, drawn_preview
 from muniment.surfaces.cli.words import (
     count,
     local,
@@ -366,6 +367,10 @@ DRAW: Mapping[str, Callable[[Any], RenderableType]] = {
     "forget": _forgotten,
     "why": _why,
     "stats": _stats,
+    "context": drawn_preview,
+    "bank attach": drawn_attachment,
+    "bank detach": drawn_attachment,
+    "bank config": drawn_config,
     "import": _imported,
     "export": _exported,
     "agent new": _agent,
