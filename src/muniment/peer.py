@@ -34,8 +34,10 @@ from muniment.store.base import BankStore, State
 from muniment.store.peer import AgentRow, PeerStore
 from muniment.store.sqlite import SqliteStore
 from muniment.views import AgentInfo
+from muniment.witness import configured
 
 if TYPE_CHECKING:
+    from muniment.carrying import CarriedIn
     from muniment.credentials import Credentials
     from muniment.doctor import Finding
     from muniment.embed.base import Embedder
@@ -73,7 +75,8 @@ class Peer:
         keyring = Keyring.open(self.folder, passphrase, entropy)
         journal = Journal(self.folder)
         meaning = self._meaning(settings, embedder)
-        self.host = Host(keyring, journal, clock or SystemClock(), entropy, settings, meaning)
+        witness = configured(home, settings.witness, self._busy_ms / 1000)
+        self.host = Host(keyring, journal, clock or SystemClock(), entropy, settings, meaning, witness)
         self._store: PeerStore | None = None
         self._banks: dict[str, Bank] = {}
         self._lock = threading.RLock()
@@ -235,6 +238,18 @@ class Peer:
 
         return Credentials(self)
 
+    def import_bank(
+        self, path: str | Path, *, progress: Callable[[int, int, int], None] | None = None
+    ) -> CarriedIn:
+        """Take in an exported bank, into the bank of its id here or as a new one; see `carrying.carry_in`.
+
+        Raises:
+            InvalidInput | RefusedFile | StorageError: As their names say; what was taken before stays.
+        """
+        from muniment.carrying import carry_in
+
+        return carry_in(self, Path(path), progress=progress)
+
     # Set-up and care
 
     def init(
@@ -360,6 +375,20 @@ class Peer:
                 store = SqliteStore.open(path, bank=bank, busy_ms=self._busy_ms)
                 self._banks[name] = Bank(store, self.host, self.home / "index" / name)
             return self._banks[name]
+
+    def receive_bank(self, bank: BankId) -> tuple[Bank, bool]:
+        """A bank to take entries into, and whether it is new here; call it once its founding entry is verified."""
+        self.folder.make()
+        with self._lock, self.folder.lock("agents"):
+            store = self._made_store()
+            if store.bank(bank) is not None:
+                return self.bank(bank), False
+            if not (
+                self.home / "banks" / f"{cid_text(bank)}.db"
+            ).exists():  # it is, if this was cut off before
+                self._make_store(bank).close()
+            store.add_bank(bank, "shared", cid_text(bank)[-12:], self.host.clock.now_ms())
+            return self.bank(bank), True
 
     def _make_store(self, bank: BankId) -> BankStore:
         banks = self.folder.sub("banks").make()

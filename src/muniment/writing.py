@@ -102,6 +102,7 @@ class Writer:
 
     def _prev(self) -> tuple[EntryId, ...]:
         """The key's tips here, after the journal has been asked whether all of them were signed here."""
+        self._bank.compare()
         store, journal = self._bank.store, self._bank.host.journal
         tips = store.tips(self._key)
         slot = journal.read(self._bank.id, self._key)
@@ -151,7 +152,8 @@ class Writer:
             act = Set("muniment", "claimed", {"tips": len(tips), "at": now})
             entry, seq = self.commit_acts(authority, [act], now, prev=tips)
             Projector(self._bank.store, authority).entry(self._bank.store.entry_at(seq), [act])
-            return entry.id
+        self._bank.accept()
+        return entry.id
 
     # Epochs
 

@@ -119,6 +119,7 @@ class Command:
 # Group -> what it is about.
 GROUPS: Mapping[str, str] = {
     "agent": "The agents of this installation.",
+    "bank": "Banks: whole memories.",
     "key": "The keys that sign.",
     "credential": "API keys of embedding servers, sealed.",
 }
@@ -133,8 +134,9 @@ _INDEX: Mapping[str, tuple[str, str]] = {
     "forget": ("records", "Hide a memory from recall."),
     "why": ("records", "Explain why a memory does, or does not, answer a question."),
     "stats": ("records", "Count what a memory holds."),
-    "import": ("files", "Take in conversations, notes or an export."),
+    "import": ("files", "Take in conversations, notes, other memories or an export."),
     "export": ("files", "Write all memories to a file, with their provenance."),
+    "bank export": ("bank_files", "Write a whole bank to a file that proves itself."),
     "agent new": ("agents", "Make an agent: a key and a memory of its own."),
     "agent list": ("agents", "List the agents of this installation."),
     "agent show": ("agents", "Show an agent's keys and its memory."),
