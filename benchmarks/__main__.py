@@ -18,9 +18,9 @@ from benchmarks.common import Report
 
 NAMES = (
     *("remember", "ingest", "words", "recall", "visible", "cold"),
-    *("locomo", "vectors", "fusion", "auto_recall", "quality"),
+    *("locomo", "vectors", "fusion", "auto_recall", "quality", "integrity"),
 )
-OWN_TABLES = {"words", "locomo", "vectors", "fusion", "auto_recall", "quality"}
+OWN_TABLES = {"words", "locomo", "vectors", "fusion", "auto_recall", "quality", "integrity"}
 
 
 def ours(name: str, *, quick: bool, million: bool) -> Report:
@@ -38,6 +38,8 @@ def other(name: str, *, quick: bool, million: bool, data: str | None) -> int:
     if name in {"words", "vectors"}:
         sizes = ["10000"] if quick else ["10000", "100000", *(["1000000"] if million else [])]
         words = [*sizes, *(["--queries", "50"] if quick else [])]
+    elif name == "integrity":
+        words = []
     elif data is None:
         print(f"\nskipped: {name} (name the folder of its data with --data)", flush=True)
         return 0

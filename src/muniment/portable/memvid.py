@@ -217,8 +217,10 @@ def _memories(file: IO[bytes], toc: _Toc, progress: Progress) -> Iterator[Item]:
         try:
             frame = _frame(toc)
         except _DamagedError as error:
+            if pending is not None:
+                yield _item(file, *pending, source)
             yield BadLine(f"frame {number}", str(error))
-            break  # where the next one begins nobody can tell
+            return  # where the next one begins nobody can tell
         progress.done = toc.place
         source = source or source_id(FORMAT, frame.timestamp, frame.uri, frame.text)
         if _ROLES[frame.role] == "chunk" and pending is not None and frame.parent == pending[0].id:
