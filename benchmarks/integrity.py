@@ -94,7 +94,9 @@ class Bankfile:
         marks = ", ".join("?" * (len(_ENTRY) + 3))
         sql = f"INSERT OR REPLACE INTO entries (seq, author, epoch, {', '.join(_ENTRY)}) VALUES ({marks})"
         link.execute(sql, (seq, author_id, epoch_id, *entry))
-        link.execute("INSERT OR REPLACE INTO bodies VALUES (?, 0, ?)", (seq << 8, bytes.fromhex(fields["body"])))
+        link.execute(
+            "INSERT OR REPLACE INTO bodies VALUES (?, 0, ?)", (seq << 8, bytes.fromhex(fields["body"]))
+        )
         marks = ", ".join("?" * (len(_VERSION) + 3))
         sql = f"INSERT OR REPLACE INTO versions (ord, place, author, {', '.join(_VERSION)}) VALUES ({marks})"
         ord_ = seq - self.seqs(link)[0] + 1
@@ -327,7 +329,9 @@ def front_door_adapter() -> Any:
                 self._let_in.add(item.user_id)
                 with bank.write() as authority:
                     grant = Grant(key, parse_level("write"))
-                    Writer(bank, self.peer.owner()).commit_control(authority, [grant], bank.host.clock.now_ms())
+                    Writer(bank, self.peer.owner()).commit_control(
+                        authority, [grant], bank.host.clock.now_ms()
+                    )
                 # A new reader: the next epoch is for her too, and the owner's peer starts it.
                 with bank.write() as authority:
                     Writer(bank, self.peer.owner()).start_epoch(authority, bank.host.clock.now_ms())
@@ -352,7 +356,9 @@ def front_door_adapter() -> Any:
 
 def main() -> int:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--mutate", action="store_true", help="also the suite's evasions of content checks")
     parser.add_argument("--json", metavar="FILE", help="also write the cells there")
     args = parser.parse_args()
@@ -368,7 +374,9 @@ def main() -> int:
     adapter = front_door_adapter()
     for attack in (cls(mutate=args.mutate) for cls in memory.ALL_MEMORY_ATTACKS):
         result = attack.run(adapter)
-        surfaced = {name: f"{sum(map(bool, cells))} of {len(cells)}" for name, cells in result.channels.items()}
+        surfaced = {
+            name: f"{sum(map(bool, cells))} of {len(cells)}" for name, cells in result.channels.items()
+        }
         front.append({"attack": attack.name, "attack_version": attack.version, "surfaced": surfaced,
                       "verdict": result.status, "detail": result.error or result.detail})  # fmt: skip
         print(f"{attack.name:<28} {result.status:<11} {surfaced} {result.error or ''}")
@@ -376,7 +384,8 @@ def main() -> int:
     if args.json:
         version = importlib.metadata.version("agent-memory-integrity")
         cells = {"tool": "muniment", "suite": f"agent-memory-integrity {version}", "mutate": args.mutate,
-                 "measured_on": adapter.measured_on(), "at_rest": rows, "at_rest_without_witness": bare, "front_door": front}  # fmt: skip
+                 "measured_on": adapter.measured_on(), "at_rest": rows,
+                 "at_rest_without_witness": bare, "front_door": front}  # fmt: skip
         Path(args.json).write_text(json.dumps(cells, indent=1) + "\n", "utf-8")
     return int(any(row["verdict"] != "REJECTED" for row in rows))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from muniment.portable import car, manifest
 from muniment.portable.manifest import Manifest
 from muniment.receiving import Receiver
 from muniment.rulings import proved
+from muniment.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from muniment.peer import Peer
@@ -192,7 +194,21 @@ def carry_in(
     Raises:
         InvalidInput | StorageError | RefusedFile: The file can't be read, or is no exported bank.
     """
-    return _CarryIn(path, peer.receive_bank, take_blob, progress).run()
+    return _CarryIn(path, partial(_bank_of, peer), take_blob, progress).run()
+
+
+def _bank_of(peer: Peer, bank: BankId) -> tuple[Bank, bool]:
+    """The bank of that id on a peer, and whether it is new there; its founding entry was verified."""
+    store = peer.made_store()
+    with peer.folder.lock("agents"):
+        if store.bank(bank) is not None:
+            return peer.bank(bank), False
+        folder = Path(peer.folder.sub("banks").make().path)
+        file = folder / f"{cid_text(bank)}.db"
+        if not file.exists():  # it is there, if this was cut off before
+            SqliteStore.create(file, bank).close()
+        store.add_bank(bank, "shared", cid_text(bank)[-12:], peer.host.clock.now_ms())
+        return peer.bank(bank), True
 
 
 class _CarryIn:

@@ -376,20 +376,6 @@ class Peer:
                 self._banks[name] = Bank(store, self.host, self.home / "index" / name)
             return self._banks[name]
 
-    def receive_bank(self, bank: BankId) -> tuple[Bank, bool]:
-        """A bank to take entries into, and whether it is new here; call it once its founding entry is verified."""
-        self.folder.make()
-        with self._lock, self.folder.lock("agents"):
-            store = self._made_store()
-            if store.bank(bank) is not None:
-                return self.bank(bank), False
-            if not (
-                self.home / "banks" / f"{cid_text(bank)}.db"
-            ).exists():  # it is, if this was cut off before
-                self._make_store(bank).close()
-            store.add_bank(bank, "shared", cid_text(bank)[-12:], self.host.clock.now_ms())
-            return self.bank(bank), True
-
     def _make_store(self, bank: BankId) -> BankStore:
         banks = self.folder.sub("banks").make()
         return SqliteStore.create(Path(banks.path) / f"{cid_text(bank)}.db", bank, busy_ms=self._busy_ms)

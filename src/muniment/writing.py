@@ -182,7 +182,7 @@ class Writer:
         older = {
             epoch: key for epoch in authority.epoch_heads if (key := mine.get(authority, epoch)) is not None
         }
-        readers = authority.readers(now)
+        readers = sorted(authority.readers(now))  # in one order, so that equal entropy gives equal bytes
         act = start(
             self._bank.id,
             entropy.bytes(32),
@@ -190,7 +190,7 @@ class Writer:
             readers,
             older,
             ephemeral={reader: entropy.bytes(32) for reader in readers},
-            nonces={epoch: entropy.bytes(24) for epoch in older},
+            nonces={epoch: entropy.bytes(24) for epoch in sorted(older)},
         )
         entry, _ = self.commit_control(authority, [act], now)
         return EpochId(entry.id, 0)

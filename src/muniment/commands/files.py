@@ -52,10 +52,10 @@ COMMANDS = family(
         "import",
         "Takes in memories and conversations from elsewhere; what a file is, is told from its content. Known are: our "
         "own JSON Lines; chats (message lists as OpenAI and Anthropic write them, the data exports of ChatGPT "
-        "and Claude as they come, zip or unpacked, and plain `Name: text` transcripts); Markdown notes; what coding agents keep "
-        "(CLAUDE.md, AGENTS.md, memory folders); memvid's .mv2 files; mem0's JSON and its history.db; the "
-        "graph of the MCP memory server; the LoCoMo and LongMemEval data sets; and whole banks from `bank export`, whose entries are "
-        "proved one by one and keep their authors.\n\n"
+        "and Claude as they come, zip or unpacked, and plain `Name: text` transcripts); Markdown notes; what coding "
+        "agents keep (CLAUDE.md, AGENTS.md, memory folders); memvid's .mv2 files; mem0's JSON and its history.db; the "
+        "graph of the MCP memory server; the LoCoMo and LongMemEval data sets; and whole banks from `bank export`, "
+        "whose entries are proved one by one and keep their authors.\n\n"
         "Importing twice changes nothing the second time. The report says what was read, kept, merged and left out.",
         (
             Example("muniment import chat.json", "a transcript; the format is recognised"),

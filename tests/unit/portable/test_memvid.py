@@ -76,7 +76,11 @@ def test_a_file_of_the_sdk_gives_back_what_was_put() -> None:
     assert isinstance(deploy, Incoming)
     assert isinstance(trip, Incoming)
     assert isinstance(skill, Incoming)
-    assert (deploy.text, deploy.title, deploy.key) == ("Build with nix, copy to prod", "Deploy", "mv2://notes/deploy")
+    assert (deploy.text, deploy.title, deploy.key) == (
+        "Build with nix, copy to prod",
+        "Deploy",
+        "mv2://notes/deploy",
+    )
     assert deploy.tags == ("ops", "note")
     assert deploy.metadata["project"] == "atlas"
     assert (deploy.metadata["n"], deploy.metadata["ok"]) == (7, True)
@@ -91,7 +95,9 @@ def test_the_chunks_of_a_long_text_are_one_memory_again() -> None:
     (long,) = items(DATA / "long.mv2")
     assert isinstance(long, Incoming)
     assert long.parts == 6
-    assert [line[:12] for line in long.text.split("\n") if line] == [f"Paragraph {n}."[:12] for n in range(16)]
+    assert [line[:12] for line in long.text.split("\n") if line] == [
+        f"Paragraph {n}."[:12] for n in range(16)
+    ]
 
 
 def test_deleted_and_superseded_frames_are_left_out_and_named(tmp_path: Path) -> None:
@@ -104,7 +110,10 @@ def test_deleted_and_superseded_frames_are_left_out_and_named(tmp_path: Path) ->
         frame(3, "v2", uri="mv2://x"),
     )
     found = items(path)
-    assert [item.reason for item in found if isinstance(item, LeftOut)] == ["deleted there", "superseded there"]
+    assert [item.reason for item in found if isinstance(item, LeftOut)] == [
+        "deleted there",
+        "superseded there",
+    ]
     assert texts(path) == ["v1", "v2"]
 
 
@@ -159,7 +168,9 @@ def test_a_payload_that_unpacks_without_end_is_cut_at_what_it_announced(tmp_path
 
 @settings(max_examples=150)
 @given(st.integers(70_000, 100_294), st.binary(min_size=1, max_size=6))
-def test_any_damage_ends_in_one_of_our_errors(tmp_path_factory: pytest.TempPathFactory, at: int, noise: bytes) -> None:
+def test_any_damage_ends_in_one_of_our_errors(
+    tmp_path_factory: pytest.TempPathFactory, at: int, noise: bytes
+) -> None:
     """Bytes written anywhere over a real file give memories, bad places or a `MunimentError`, nothing else."""
     data = bytearray((DATA / "notes.mv2").read_bytes())
     data[at : at + len(noise)] = noise

@@ -62,7 +62,12 @@ def test_each_shape_of_mem0_is_told_and_read(tmp_path: Path, shape: str) -> None
     path = put(tmp_path / "export.json", value)
     assert formats.detect(path) == "mem0"
     first = kept(path)[0]
-    assert (first.text, first.key, first.tags, first.session) == ("Prefers tea", "mem0:0b1c", ("food",), "trip")
+    assert (first.text, first.key, first.tags, first.session) == (
+        "Prefers tea",
+        "mem0:0b1c",
+        ("food",),
+        "trip",
+    )
     assert first.metadata["mood"] == "calm"
     assert first.metadata["mem0"]["user_id"] == "kim"
     assert first.created_ms == 1_767_348_245_000
@@ -112,7 +117,9 @@ def test_a_foreign_or_damaged_database_is_an_error_of_ours(tmp_path: Path) -> No
     link.close()
     with pytest.raises(InvalidInput, match="no table"):
         items(tmp_path / "other.db")
-    whole = history(tmp_path / "history.db", [("m", None, "x" * 9000, "ADD", "2026-01-01", None, 0)]).read_bytes()
+    whole = history(
+        tmp_path / "history.db", [("m", None, "x" * 9000, "ADD", "2026-01-01", None, 0)]
+    ).read_bytes()
     with pytest.raises((StoreCorrupt, ForeignFile, InvalidInput)):
         items(put(tmp_path / "cut.db", whole[:4096]))
     with pytest.raises((StoreCorrupt, ForeignFile)):
@@ -129,7 +136,12 @@ def test_a_graph_gives_one_memory_a_fact(tmp_path: Path, shape: str) -> None:
     path = put(tmp_path / "memory.jsonl", "\n".join(map(json.dumps, GRAPH)) if shape == "lines" else whole)
     assert formats.detect(path) == "mcp-memory"
     found = kept(path)
-    assert [i.text for i in found] == ["Kim: likes tea", "Kim: lives in Oslo", "Oslo (city)", "Kim lives in Oslo"]
+    assert [i.text for i in found] == [
+        "Kim: likes tea",
+        "Kim: lives in Oslo",
+        "Oslo (city)",
+        "Kim lives in Oslo",
+    ]
     assert found[0].tags == ("person",)
     assert found[3].metadata["relation"] == {"from": "Kim", "type": "lives_in", "to": "Oslo"}
 
@@ -222,7 +234,9 @@ def test_a_conversation_is_the_branch_that_is_shown(tmp_path: Path) -> None:
 
 def test_an_export_is_read_as_it_was_sent(tmp_path: Path) -> None:
     """Of an archive only the conversations are taken; an attached text stands with its message."""
-    path = zipped(tmp_path / "export.zip", {"users.json": [{}], "data/conversations.json": CLAUDE, "chat.html": b"<p>"})
+    path = zipped(
+        tmp_path / "export.zip", {"users.json": [{}], "data/conversations.json": CLAUDE, "chat.html": b"<p>"}
+    )
     found = items(path)
     assert [i.text for i in found if isinstance(i, Incoming)] == [
         "human: See this\n[attached a.txt]\nthe plan", "assistant: Fine.",
@@ -250,7 +264,9 @@ def test_an_archive_of_other_files_is_read_file_by_file(tmp_path: Path) -> None:
     assert not (tmp_path.parent / "etc").exists()
 
 
-def test_an_archive_that_unpacks_without_end_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_archive_that_unpacks_without_end_is_cut_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What comes out is counted, whatever the archive says of itself."""
     monkeypatch.setattr(archive, "LIMITS", limits.Limits(archive_bytes=1 << 20))
     path = zipped(tmp_path / "bomb.zip", {f"{n}.jsonl": b'{"text": "x"}\n' * 50_000 for n in range(4)})
@@ -272,7 +288,9 @@ def test_a_damaged_archive_ends_in_one_of_our_errors(
     tmp_path_factory: pytest.TempPathFactory, at: int, noise: bytes
 ) -> None:
     """Bytes written anywhere over an archive give memories, bad places or a `MunimentError`."""
-    path = zipped(tmp_path_factory.mktemp("zip") / "a.zip", {"a.jsonl": b'{"text": "x"}\n' * 20, "b.md": b"# B\nb"})
+    path = zipped(
+        tmp_path_factory.mktemp("zip") / "a.zip", {"a.jsonl": b'{"text": "x"}\n' * 20, "b.md": b"# B\nb"}
+    )
     data = bytearray(path.read_bytes())
     at %= len(data)
     data[at : at + len(noise)] = noise
