@@ -200,6 +200,18 @@ def test_two_processes_write_one_witness(tmp_path: Path, witness: Path) -> None:
     assert len(opened(home).list()) == 9
 
 
+def test_a_bank_that_is_missing_is_named(tmp_path: Path, witness: Path) -> None:
+    """A folder that began anew looks well from within; the witness knows what was there."""
+    home = tmp_path / "home"
+    filled(Peer(home))
+    (finding,) = [found for found in Peer(home).doctor() if found.name == "witness"]
+    assert finding.status == "ok"
+    (bank,) = json.loads(witness.read_bytes())["banks"]
+    shutil.rmtree(home)
+    (finding,) = [found for found in Peer(home).doctor() if found.name == "witness"]
+    assert (finding.status, bank in finding.detail) == ("fail", True)
+
+
 def test_a_witness_in_the_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would be put back together with what it is to witness."""
     monkeypatch.setenv("MUNIMENT_WITNESS", "witness")
