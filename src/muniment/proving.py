@@ -50,7 +50,7 @@ class Feed(Protocol):
     total: int
 
     def first(self) -> Iterator[tuple[int, str, bytes | MunimentError]]:
-        """Each entry's place, name and envelope, or what is wrong with it."""
+        """Each entry's place, name and envelope, or what is wrong with it; place -1 for what is no entry at all."""
         ...
 
     def envelope(self, place: int) -> bytes:
@@ -121,6 +121,8 @@ class Prover:
         self.known: dict[EntryId, _Known] = {}
         self._control: dict[EntryId, Entry] = {}
         self._headers: Counter[bytes] = Counter()
+        self._twins: dict[bytes, list[EntryId]] = {}
+        self._counting: dict[bytes, EntryId | None] = {}
         self._named: dict[EntryId, EntryId] = {}  # ids that are not here yet, and who names them
         self._authors: dict[bytes, bytes] = {}
         self.proof = Proof()
@@ -149,7 +151,7 @@ class Prover:
         for number, (place, name, envelope) in enumerate(self._feed.first(), 1):
             if progress and number % _TICK == 0:
                 progress(min(number, self._feed.total), total)
-            self.proof.entries += 1
+            self.proof.entries += place >= 0
             self._first(place, name, envelope)
         for missing, by in sorted(self._named.items()):
             self._tell(Finding("missing entry", cid_text(missing), "", f"named by {cid_text(by)}"))
@@ -209,12 +211,20 @@ class Prover:
         ruling = authority.rule(entry)
         if entry.is_control or ruling.verdict is not Verdict.COUNTS or self._headers[known.twin] == 1:
             return ruling
-        for other, held in self.known.items():  # two signatures over one header: hardly ever
-            if held.twin == known.twin and other < entry.id:
-                twin = entries.reload(self._feed.envelope(held.place))
-                if authority.rule(twin).verdict is Verdict.COUNTS:
-                    return DUPLICATE
-        return ruling
+        return ruling if self._smallest(known.twin, authority) == entry.id else DUPLICATE
+
+    def _smallest(self, twin: bytes, authority: Authority) -> EntryId | None:
+        """Of several signatures over one header, the smallest id that counts; each header is looked at once."""
+        if not self._twins:
+            for entry_id, known in self.known.items():
+                if self._headers[known.twin] > 1:
+                    self._twins.setdefault(known.twin, []).append(entry_id)
+        if twin not in self._counting:
+            ids = sorted(self._twins[twin])
+            held = ((one, entries.reload(self._feed.envelope(self.known[one].place))) for one in ids)
+            counting = (one for one, entry in held if authority.rule(entry).verdict is Verdict.COUNTS)
+            self._counting[twin] = next(counting, None)
+        return self._counting[twin]
 
     def _bodies(
         self, entry: Entry, known: _Known, did: str, authority: Authority, erasures: Container[VersionId]

@@ -15,12 +15,14 @@ from hypothesis import strategies as st
 from muniment.agent import Agent
 from muniment.base import codec
 from muniment.base.errors import MunimentError, NotPermitted, RefusedFile, UnknownBank
-from muniment.base.ids import cid_of
+from muniment.base.ids import cid_of, cid_text
 from muniment.base.limits import LIMITS
 from muniment.carried import verify_file
+from muniment.carrying import carry_out
 from muniment.identity import keys
 from muniment.peer import Peer
 from muniment.portable import car, manifest
+from muniment.testing.ledger import Script
 from muniment.testing.replicas import Replicas
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "bank.car"
@@ -178,13 +180,33 @@ def test_void_entries_are_listed_and_are_no_fault(tmp_path: Path) -> None:
         carol.revoke("wim")
         wim.remember("too late")
         replicas.carry("wim", "carol")
-        from muniment.carrying import carry_out
-
         carry_out(carol.bank, replicas.keys["carol"], tmp_path / "v.car")
         report = verify_file(tmp_path / "v.car")
         assert report.ok
         assert report.void == 1
         assert report.void_listed[0][2] == "cut"
+
+
+def test_of_two_signatures_over_one_header_one_counts(tmp_path: Path) -> None:
+    """A proof from the file says the same as the bank: the smaller id counts, the other is a duplicate."""
+    script = Script()
+    script.found({"carol": "admin(0)"})
+    entry = script.data("carol")
+    twin = script.twin(entry, smaller=True)
+    found = [(held.id, held.envelope) for held in script.entries.values()]
+    heads = sorted((entry.id, twin.id))
+    fields = {
+        "v": 1,
+        "bank": script.bank,
+        "at": 1,
+        "heads": heads,
+        "entries": len(found),
+        "bodies": 0,
+        "blobs": 0,
+    }
+    report = verify_file(written(tmp_path / "twins.car", [signed(fields), *found]))
+    void = [(name, reason) for name, _, reason in report.void_listed]
+    assert void == [(cid_text(entry.id), "duplicate header")]
 
 
 BAD: dict[str, Callable[[Path], bytes]] = {
