@@ -18,9 +18,9 @@ from benchmarks.common import Report
 
 NAMES = (
     *("remember", "ingest", "words", "speed", "memory", "visible", "cold"),
-    *("locomo", "vectors", "scale", "fusion", "auto_recall", "recall"),
+    *("locomo", "vectors", "scale", "fusion", "auto_recall", "recall", "integrity"),
 )
-OWN_TABLES = {"words", "locomo", "vectors", "scale", "fusion", "auto_recall", "recall"}
+OWN_TABLES = {"words", "locomo", "vectors", "scale", "fusion", "auto_recall", "recall", "integrity"}
 
 
 def ours(name: str, *, quick: bool, million: bool) -> Report:
@@ -38,6 +38,8 @@ def other(name: str, *, quick: bool, million: bool, data: str | None) -> int:
     if name in {"words", "vectors", "scale"}:
         sizes = ["10000"] if quick else ["10000", "100000", *(["1000000"] if million else [])]
         words = [*sizes, *(["--queries", "50"] if quick else [])]
+    elif name == "integrity":
+        words = []
     elif data is None:
         print(f"\nskipped: {name} (name the folder of its data with --data)", flush=True)
         return 0

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from muniment.bank import Bank
-from muniment.base.errors import InvalidInput
+from muniment.base.errors import InvalidInput, StoreCorrupt
 from muniment.base.ids import cid_text, parse_record
 from muniment.check import check
 from muniment.check import rebuild as rebuild_all
@@ -25,7 +25,9 @@ from muniment.writing import Writer
 
 if TYPE_CHECKING:
     from muniment.auto_config import AutoRecallConfig
+    from muniment.carrying import CarriedOut
     from muniment.peer import Peer
+    from muniment.proving import Finding
     from muniment.reindexing import Reindexed
     from muniment.session import Session
 
@@ -372,10 +374,64 @@ class Agent:
 
         return reindex(self._bank, self._key, self._reader, progress)
 
-    def verify(self, *, progress: Callable[[int, int], None] | None = None) -> VerifyReport:
-        """Check every signature again and tell what counts, what does not, and why."""
-        self._reader.enter()
-        return verify(self._bank, progress)
+    def verify(
+        self,
+        bank: str | None = None,
+        *,
+        progress: Callable[[int, int], None] | None = None,
+        told: Callable[[Finding], None] | None = None,
+    ) -> VerifyReport:
+        """Check every entry again as a stranger's, and tell what counts, what does not, and why.
+
+        Args:
+            bank: Another bank that this agent may read, by id or name.
+            progress: Called with steps done and in all.
+            told: Called with each finding; the report lists the first of each kind.
+
+        Raises:
+            UnknownBank | Ambiguous | NotPermitted: As their names say.
+        """
+        chosen = self._named_bank(bank)
+        try:
+            chosen.authority.check_read(self._key, chosen.host.clock.now_ms())
+        except StoreCorrupt:
+            if bank is not None:
+                raise
+            # Its own bank, with a control entry that was edited: telling which one is what it is asked for.
+        return verify(chosen, progress, told)
+
+    def export_bank(
+        self,
+        path: str | Path,
+        bank: str | None = None,
+        *,
+        blobs: Mapping[bytes, bytes] | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> CarriedOut:
+        """Write a whole bank as one file that anybody can prove and only its readers can read.
+
+        Args:
+            path: The file to write (`.car`).
+            bank: Another bank that this agent may read, by id or name.
+            blobs: Blobs to put in too, by their BLAKE3.
+            progress: Called with entries written and in all.
+
+        Raises:
+            UnknownBank | Ambiguous | NotPermitted | StorageError: As their names say.
+        """
+        from muniment.carrying import carry_out
+
+        chosen = self._named_bank(bank)
+        chosen.compare()
+        chosen.authority.check_read(self._key, chosen.host.clock.now_ms())
+        return carry_out(chosen, self._key, Path(path), blobs, progress)
+
+    def _named_bank(self, ref: str | None) -> Bank:
+        if ref is None:
+            return self._bank
+        from muniment.session import find_bank
+
+        return self._home().bank(find_bank(self._home(), ref).bank)
 
 
 def _ms(value: Time | None, what: str) -> int | None:

@@ -7,7 +7,7 @@ no flag, name or index says otherwise.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,10 +22,11 @@ from muniment.epoch_keys import EpochKeys
 from muniment.keyring.custody import Keyring
 from muniment.keyring.journal import Journal
 from muniment.ledger.authority import Authority
-from muniment.opening import Opener
+from muniment.opening import Opener, Seals
 from muniment.platform.entropy import Entropy
 from muniment.rulings import Rulings
 from muniment.store.base import BankStore
+from muniment.witness import Witness
 
 if TYPE_CHECKING:
     from muniment.meaning import Meaning
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What a peer gives to each of its banks; `meaning` and `reranking` where such a model is configured."""
+    """What a peer gives to each of its banks; `meaning`, `reranking` and `witness` where they are configured."""
 
     keyring: Keyring
     journal: Journal
@@ -45,6 +46,7 @@ class Host:
     settings: Settings
     meaning: Meaning | None = None
     reranking: Reranking | None = None
+    witness: Witness | None = None
 
 
 class Bank:
@@ -53,6 +55,7 @@ class Bank:
     def __init__(self, store: BankStore, host: Host, index_folder: Path | None) -> None:
         self.store, self.host = store, host
         self.rulings = Rulings(store)
+        self.seals = Seals(store)
         self._index_folder = index_folder
         self._index: WordIndex | None = None
         self._vectors: dict[tuple[str, int], VectorIndex] = {}
@@ -61,6 +64,7 @@ class Bank:
         self._erased: set[int] = set()  # ords whose words still have to leave the index
         self._scrub_due = False
         self._kept: dict[bytes, EntryId | None] = {}
+        self._witnessed = host.witness is None  # compared with the witness by this process
 
     @property
     def id(self) -> BankId:
@@ -101,6 +105,29 @@ class Bank:
             yield authority
         if not self._writes:
             self._scrub()
+            if self.host.witness is not None and self._witnessed:
+                self.host.witness.note(self.store, self.host.keyring.keys())
+
+    def compare(self) -> None:
+        """Once a process, compare the bank with what its witness has seen of it.
+
+        Raises:
+            RolledBack: It is older, or entries are gone.
+        """
+        if not self._witnessed and self.host.witness is not None:
+            with self.store.read():
+                self.host.witness.check(self.store)
+            self._witnessed = True
+
+    def accept(self) -> None:
+        """Let the witness take the bank as it is."""
+        if self.host.witness is not None:
+            self.host.witness.renew(self.store, self.host.keyring.keys())
+            self._witnessed = True
+
+    def witness_gaps(self, known: Container[EntryId]) -> list[tuple[str, str, str]]:
+        """Tips that the witness has seen and that are not `known`: (id, author DID, reason)."""
+        return [] if self.host.witness is None else self.host.witness.gaps(self.store, known)
 
     def destroy(self, version: VersionId, place: tuple[int, int]) -> None:
         """Destroy a body now, and its traces in log and index once the transaction is on the disk."""

@@ -37,6 +37,7 @@ class Settings:
         context: Whether the neighbours and the whole conversation of a record count.
         fusion: How words and meaning become one ranking: `convex`, weighted by evidence, or `rrf`, by rank.
         busy_ms: How long a write waits for another process, in milliseconds.
+        witness: A file outside this folder that remembers how far each bank was; None for none.
         embedding: What turns text into vectors: the block of `muniment.embed.options`; None for words alone.
         rerank: What looks at the best records again: the block of `muniment.embed.rerank_options`; None for nothing.
     """
@@ -50,6 +51,7 @@ class Settings:
     context: bool = True
     fusion: Literal["convex", "rrf"] = "convex"
     busy_ms: int = 10_000
+    witness: str | None = None
     embedding: Mapping[str, Any] | None = None
     rerank: Mapping[str, Any] | None = None
 
@@ -127,7 +129,7 @@ def _check_block(name: str, value: Any, where: str) -> None:
 
 
 def _fits(name: str, value: Any) -> bool:
-    if name == "agent":
+    if name in {"agent", "witness"}:
         return value is None or (isinstance(value, str) and bool(value))
     if name in _CHOICES:
         return value in _CHOICES[name]

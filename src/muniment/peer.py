@@ -35,8 +35,10 @@ from muniment.store.base import BankStore, State
 from muniment.store.peer import AgentRow, PeerStore
 from muniment.store.sqlite import SqliteStore
 from muniment.views import AgentInfo
+from muniment.witness import configured as witnessing
 
 if TYPE_CHECKING:
+    from muniment.carrying import CarriedIn
     from muniment.credentials import Credentials
     from muniment.doctor import Finding
     from muniment.embed.base import Embedder
@@ -77,7 +79,10 @@ class Peer:
         journal = Journal(self.folder)
         meaning = self._meaning(settings, embedder)
         reranking = configured(settings, reranker)
-        self.host = Host(keyring, journal, clock or SystemClock(), entropy, settings, meaning, reranking)
+        witness = witnessing(home, settings.witness, self._busy_ms / 1000)
+        self.host = Host(
+            keyring, journal, clock or SystemClock(), entropy, settings, meaning, reranking, witness
+        )
         self._store: PeerStore | None = None
         self._banks: dict[str, Bank] = {}
         self._lock = threading.RLock()
@@ -239,6 +244,18 @@ class Peer:
         from muniment.credentials import Credentials
 
         return Credentials(self)
+
+    def import_bank(
+        self, path: str | Path, *, progress: Callable[[int, int, int], None] | None = None
+    ) -> CarriedIn:
+        """Take in an exported bank, into the bank of its id here or as a new one; see `carrying.carry_in`.
+
+        Raises:
+            InvalidInput | RefusedFile | StorageError: As their names say; what was taken before stays.
+        """
+        from muniment.carrying import carry_in
+
+        return carry_in(self, Path(path), progress=progress)
 
     # Set-up and care
 

@@ -42,8 +42,10 @@ class Reader:
 
         Raises:
             NotPermitted: It may not, or not any more.
+            RolledBack: The bank is older than its witness says.
         """
         self._named, self._stamps = {}, {}
+        self._bank.compare()
         authority = self._bank.authority
         authority.check_read(self._key, self._bank.host.clock.now_ms())
         return authority
@@ -136,7 +138,7 @@ class Reader:
     def open(self, rows: Sequence[VersionRow]) -> list[tuple[VersionRow, Remember]]:
         """Versions and their words, without those that stay shut to this caller."""
         opener = self.opener()
-        acts = opener.remembered(rows)
+        acts = opener.proved(rows, self._bank.seals)
         self._stamps = opener.stamps
         return [(row, act) for row, act in zip(rows, acts, strict=True) if act is not None]
 

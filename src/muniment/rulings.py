@@ -4,13 +4,29 @@ from __future__ import annotations
 
 import threading
 
-from muniment.base.ids import EntryId
+from muniment.base.errors import RefusedEntry, StoreCorrupt
+from muniment.base.ids import BankId, EntryId, cid_text
 from muniment.ledger.authority import Authority
 from muniment.ledger.authority import Verdict as Worth
 from muniment.ledger.control import Revoke
-from muniment.ledger.entry import Entry, reload
+from muniment.ledger.entry import Entry, reload, verify
 from muniment.ledger.past import DUPLICATE, Ruling
 from muniment.store.base import BankStore, EntryRow
+
+
+def proved(envelope: bytes, bank: BankId) -> Entry:
+    """A stored entry, checked as if it came from a stranger.
+
+    Raises:
+        StoreCorrupt: It was changed, or put there by somebody else, since it was taken in.
+    """
+    try:
+        return verify(envelope, bank)
+    except RefusedEntry as error:
+        raise StoreCorrupt(
+            f"an entry of bank {cid_text(bank)} is not what was taken in: {error.reason}",
+            "Run `muniment verify`; restore the file from a backup or fetch the bank from another peer.",
+        ) from error
 
 
 class StoreChain:
@@ -61,7 +77,8 @@ class Rulings:
         with self._lock:
             before = self._authority
             for row in list(self._store.entries(after=self._seen, control=True)):
-                entry = reload(row.envelope)
+                # Its signature too: whoever can write to the file could give himself a grant, or an epoch key.
+                entry = proved(row.envelope, self._store.bank)
                 self._control[entry.id] = entry
                 self._seen = row.seq
                 if self._authority is not None:

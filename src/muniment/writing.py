@@ -102,6 +102,7 @@ class Writer:
 
     def _prev(self) -> tuple[EntryId, ...]:
         """The key's tips here, after the journal has been asked whether all of them were signed here."""
+        self._bank.compare()
         store, journal = self._bank.store, self._bank.host.journal
         tips = store.tips(self._key)
         slot = journal.read(self._bank.id, self._key)
@@ -151,7 +152,8 @@ class Writer:
             act = Set("muniment", "claimed", {"tips": len(tips), "at": now})
             entry, seq = self.commit_acts(authority, [act], now, prev=tips)
             Projector(self._bank.store, authority).entry(self._bank.store.entry_at(seq), [act])
-            return entry.id
+        self._bank.accept()
+        return entry.id
 
     # Epochs
 
@@ -180,7 +182,7 @@ class Writer:
         older = {
             epoch: key for epoch in authority.epoch_heads if (key := mine.get(authority, epoch)) is not None
         }
-        readers = authority.readers(now)
+        readers = sorted(authority.readers(now))  # in one order, so that equal entropy gives equal bytes
         act = start(
             self._bank.id,
             entropy.bytes(32),
@@ -188,7 +190,7 @@ class Writer:
             readers,
             older,
             ephemeral={reader: entropy.bytes(32) for reader in readers},
-            nonces={epoch: entropy.bytes(24) for epoch in older},
+            nonces={epoch: entropy.bytes(24) for epoch in sorted(older)},
         )
         entry, _ = self.commit_control(authority, [act], now)
         return EpochId(entry.id, 0)

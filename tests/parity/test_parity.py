@@ -12,6 +12,7 @@ import pytest
 
 import muniment
 from muniment.base.errors import MunimentError
+from muniment.carried import verify_file
 from muniment.commands import COMMANDS
 from muniment.surfaces.cli import main
 from muniment.testing.shared import SharedBank
@@ -103,6 +104,12 @@ SAME: list[tuple[str, list[str], Call, Callable[[Any], Any]]] = [
     ("check", ["check", "--rebuild"], lambda _, a: a.check(rebuild=True),
      lambda found: {"agent": "ava", "ok": True, "rebuilt": True, "problems": found}),
     ("verify", ["verify"], lambda _, a: a.verify(), plain),
+    ("verify", ["verify", "ava"], lambda _, a: a.verify("ava"), plain),
+    ("verify", ["verify", "bank.car"], lambda *_: verify_file("bank.car"), plain),
+    ("verify", ["verify", "bank.car", "--open"],
+     lambda p, _: verify_file("bank.car", keyring=p.host.keyring), plain),
+    ("import", ["import", "bank.car"], lambda p, _: p.import_bank("bank.car"), plain),
+    ("bank export", ["bank", "export", "ava", "line.car"], lambda _, a: a.export_bank("line.car", "ava"), plain),
     ("reindex", ["reindex", "--home", "meaning line"],
      lambda *_: muniment.open("meaning library").choose_agent("ava").reindex(), plain),
     ("recall", ["recall", "deploy", "--mode", "hybrid"], lambda _, a: a.recall("deploy", mode="hybrid"), plain),
@@ -154,10 +161,16 @@ WRONG: list[tuple[str, list[str], Call]] = [
     ("reindex", ["reindex"], lambda _, a: a.reindex()),
     ("recall", ["recall", "x", "--mode", "vector"], lambda _, a: a.recall("x", mode="vector")),
     ("verify", ["verify", "--agent", "eve"], lambda p, _: p.choose_agent("eve").verify()),
+    ("verify", ["verify", "notes.txt"], lambda *_: verify_file("notes.txt")),
+    ("verify", ["verify", "missing.car"], lambda *_: verify_file("missing.car")),
+    ("verify", ["verify", "nobody"], lambda _, a: a.verify("nobody")),
+    ("import", ["import", "cut.car"], lambda p, _: p.import_bank("cut.car")),
+    ("bank export", ["bank", "export", "nobody", "x.car"], lambda _, a: a.export_bank("x.car", "nobody")),
+    ("bank export", ["bank", "export", "ava", "missing/x.car"], lambda _, a: a.export_bank("missing/x.car", "ava")),
 ]  # fmt: skip
 
 TINY = Path(__file__).parents[1] / "unit" / "embed" / "tiny"
-VOLATILE = {"id", "entry", "version", "created_at_ms", "written_at_ms", "did", "bank", "file_bytes"}
+VOLATILE = {"id", "entry", "version", "created_at_ms", "written_at_ms", "did", "bank", "file_bytes", "bytes"}
 
 
 @pytest.fixture
@@ -168,6 +181,7 @@ def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
         agent = peer.agent("ava", create=True)
         for text, more in NOTES:
             agent.remember(text, **more)  # type: ignore[arg-type]
+        agent.export_bank(tmp_path / "bank.car")
         peer.credentials.set("openai", SECRET)
         SharedBank(peer, agent, "wiki")
     shutil.copytree(first, second)
@@ -178,6 +192,7 @@ def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(f"{SECRET}\n".encode())))
     Path("notes.txt").write_text("Ava: when do we deploy?\nBen: on Friday\n", "utf-8")
+    Path("cut.car").write_bytes(Path("bank.car").read_bytes()[:-9])
     Path("foreign").mkdir()
     Path("foreign/peer.db").write_text("somebody's notes " * 100)
     return first, second

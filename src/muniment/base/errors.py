@@ -22,11 +22,14 @@ MunimentError
 │   ├── RefusedBody           a body that does not match or open
 │   ├── RefusedKey            a malformed or small-order key
 │   └── RefusedTicket         `.reason` names what is wrong in it
+│   ├── RefusedFile           an exported bank that breaks its format; `.reason` names the rule
+│   └── RefusedKey            a malformed or small-order key
 ├── StorageError          the disk or a file                     (exit 6)
 │   ├── StoreBusy             a lock was not free in time
 │   ├── StoreFull             no space is left
 │   ├── StoreReadOnly         the folder or file can't be written
 │   ├── StoreCorrupt          pages or rows contradict each other
+│   ├── RolledBack            older than what its witness has seen
 │   ├── ForeignFile           not a file of muniment
 │   └── FutureFormat          written by a newer version
 ├── KeyringError          custody of private keys                (exit 7)
@@ -174,6 +177,21 @@ class RefusedBody(Refused):
     """A body that does not match its hash, does not open, or is not of the kind its header says."""
 
 
+class RefusedFile(Refused):
+    """An exported bank that breaks a rule of its format.
+
+    Attributes:
+        reason: The rule's short name, one of `muniment.portable.car.REASONS`.
+    """
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(
+            f"file refused: {reason}" + (f" ({detail})" if detail else ""),
+            "Get the file again from its source.",
+        )
+        self.reason = reason
+
+
 class RefusedKey(Refused):
     """A key that is malformed or of small order, or a DID that does not hold one."""
 
@@ -210,6 +228,10 @@ class StoreReadOnly(StorageError):
 
 class StoreCorrupt(StorageError):
     """Pages or rows contradict each other or their checksums."""
+
+
+class RolledBack(StorageError):
+    """The bank's file is older than its witness says, or entries that the witness has seen are gone."""
 
 
 class ForeignFile(StorageError):

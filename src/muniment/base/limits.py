@@ -41,6 +41,13 @@ class Limits:
     clock_ahead_ms: int = 10 * 60 * 1000  # how far a foreign clock may move the local one
     waiting_per_author: int = 4096  # entries kept whose past is not here
     import_line_bytes: int = 16 * 1024 * 1024
+    archive_members: int = 65_536  # files in a zip archive that is imported
+    archive_bytes: int = 8 * 1024 * 1024 * 1024  # unpacked, all that is read of one archive
+    memvid_frames: int = 1_000_000  # frames of one .mv2 file
+    manifest_bytes: int = 1024 * 1024  # of an exported bank
+    export_heads: int = 16_384  # entries that no other names, in one manifest
+    blob_bytes: int = 32 * 1024 * 1024  # one blob in an exported bank
+    witness_bytes: int = 16 * 1024 * 1024  # the witness file
 
     vector_dimension: int = 65_536  # numbers in one vector
     embedder_answer_bytes: int = 64 * 1024 * 1024  # one answer of an embedding server

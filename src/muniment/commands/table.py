@@ -121,7 +121,7 @@ class Command:
 # Group -> what it is about.
 GROUPS: Mapping[str, str] = {
     "agent": "The agents of this installation.",
-    "bank": "Banks, and those that a conversation looks through.",
+    "bank": "Banks: memories that many keys may share.",
     "key": "The keys that sign.",
     "credential": "API keys of embedding servers, sealed.",
 }
@@ -142,6 +142,7 @@ _INDEX: Mapping[str, tuple[str, str]] = {
     "bank attach": ("attachments", "Look through a bank in each turn of a conversation."),
     "bank detach": ("attachments", "Look through a bank no more."),
     "bank config": ("attachments", "Show, set or reset how memory is recalled unasked."),
+    "bank export": ("bank_files", "Write a whole bank to a file that proves itself."),
     "agent new": ("agents", "Make an agent: a key and a memory of its own."),
     "agent list": ("agents", "List the agents of this installation."),
     "agent show": ("agents", "Show an agent's keys and its memory."),
