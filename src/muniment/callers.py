@@ -68,6 +68,18 @@ class Callers:
             raise NotPermitted(_NOBODY, "Sign with the key of the agent that is named, or of its controller.")
         return Caller(self._open(row), "controller")
 
+    def known(self, key: bytes) -> None:
+        """Refuse a key that owns no agent here.
+
+        Raises:
+            NotPermitted: It is no agent's, and no controller's.
+        """
+        if self._own(key) is None and not any(self._claims(key, row) for row in self._rows()):
+            raise NotPermitted(_NOBODY, "Sign with the key of an agent of this installation.")
+
+    def _claims(self, key: bytes, row: AgentRow) -> bool:
+        return key == row.controller or key in self._peer.bank(row.bank).authority.controllers
+
     def _controlled(self, key: bytes, *, writes: bool) -> Agent:
         rows = [row for row in self._rows() if self._controls(key, row, writes=writes)]
         if not rows:
@@ -79,10 +91,9 @@ class Callers:
 
     def _controls(self, key: bytes, row: AgentRow, *, writes: bool) -> bool:
         """Whether a key is the agent's controller, and the bank still says so."""
-        bank = self._peer.bank(row.bank)
-        authority = bank.authority
-        if key != row.controller and key not in authority.controllers:
+        if not self._claims(key, row):
             return False
+        authority = self._peer.bank(row.bank).authority
         check = authority.check_write if writes else authority.check_read
         try:
             check(key, self._peer.host.clock.now_ms())
@@ -91,23 +102,11 @@ class Callers:
         return True
 
     def _row(self, named: str) -> AgentRow | None:
-        store = self._peer.standing_store()
-        if store is None:
-            return None
-        if not named.startswith("did:"):
-            return store.agent_by_name(named)
-        if named.startswith("did:key:"):
-            try:
-                return store.agent_by_key(parse_did(named))
-            except MunimentError:
-                return None
-        key = bound_key(self._peer, named)
-        if key is not None:
-            return store.agent_by_key(key)
-        if named.startswith("did:web:") and self._web is not None:
-            found = [row for one in self._web(named) if (row := store.agent_by_key(one)) is not None]
+        row = find_row(self._peer, named)
+        if row is None and named.startswith("did:web:") and self._web is not None:
+            found = [own for key in self._web(named) if (own := self._own(key)) is not None]
             return found[0] if found else None
-        return None
+        return row
 
     def _own(self, key: bytes) -> AgentRow | None:
         store = self._peer.standing_store()
@@ -122,3 +121,25 @@ class Callers:
             if row.key not in self._agents:
                 self._agents[row.key] = self._peer.agent(row.name)
             return self._agents[row.key]
+
+
+def find_row(peer: Peer, named: str) -> AgentRow | None:
+    """The agent that a DID (its own, or one bound to it here) or a name stands for."""
+    store = peer.standing_store()
+    if store is None:
+        return None
+    if not named.startswith("did:"):
+        return store.agent_by_name(named)
+    if not named.startswith("did:key:"):
+        key = bound_key(peer, named)
+        return None if key is None else store.agent_by_key(key)
+    try:
+        return store.agent_by_key(parse_did(named))
+    except MunimentError:
+        return None
+
+
+def find_agent(peer: Peer, named: str) -> Agent | None:
+    """The same, opened."""
+    row = find_row(peer, named)
+    return None if row is None else peer.agent(row.name)

@@ -68,6 +68,7 @@ COMMANDS = family(
         "read",
         True,
         _check,
+        local=True,
     ),
     Command(
         "verify",
@@ -89,6 +90,7 @@ COMMANDS = family(
         "write",
         True,
         _reindex,
+        local=True,
     ),
     Command(
         "doctor",

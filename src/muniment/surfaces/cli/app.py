@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import click
 from muniment.base.errors import InvalidInput
 from muniment.base.limits import LIMITS
 from muniment.commands.context import Context, Tick
-from muniment.commands.table import Command, Param, invoke
+from muniment.commands.table import Command, Param, Result, invoke
 from muniment.commands.values import from_words
 from muniment.surfaces.cli.build import Globals, TableGroup
 from muniment.surfaces.cli.output import Output
@@ -62,6 +62,28 @@ class CommandLine(Context):
         with Bar(label, unit, self.output.err) as self._bar:
             yield self._bar
         self._bar = None
+
+
+    def serve(self, options: Mapping[str, Any]) -> Result:
+        """Serve from this process, or from several that it starts."""
+        from muniment.peer import open_peer
+        from muniment.surfaces.serve.options import options as checked
+        from muniment.surfaces.serve.run import serve
+
+        chosen = dict(options)
+        check = chosen.pop("check")
+        made = checked(**chosen)
+        peer = self.peer
+        if peer.host.keyring.needs_passphrase:  # once, before there are several processes to ask
+            said = self._ask()
+            self._passphrase = lambda: said
+        self.close()
+
+        def ready(url: str, paths: Sequence[str]) -> None:
+            self.output.error(f"serving {', '.join(paths)} at {url}")
+
+        home, passphrase = self.home, self._passphrase
+        return serve(lambda: open_peer(home, passphrase=passphrase), made, ready=ready, check=check)
 
 
 def run(given: Globals, command: Command, words: dict[str, Sequence[str]]) -> None:
