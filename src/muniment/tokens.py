@@ -138,9 +138,7 @@ class Tokens:
         did = to_did(row.agent)
         name = self._peer.name_of(row.agent) or did
         rights = cast("Rights", row.rights)
-        return TokenInfo(
-            row.id, name, did, rights, row.label, row.created_ms, row.expires_ms, state, secret
-        )
+        return TokenInfo(row.id, name, did, rights, row.label, row.created_ms, row.expires_ms, state, secret)
 
 
 def _hash(secret: str) -> bytes:

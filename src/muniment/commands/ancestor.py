@@ -1,20 +1,23 @@
 """The ancestor's four verbs, with its flags and its view of a record, over this system's own commands.
 
-What differs, and why: `kind` and `source` are derived from who signed, so claimed ones are checked for their words, kept
-under `metadata.claimed` and not believed; vector and hybrid recall on a node without an embedder are refused, as its
+What differs, and why: `kind` and `source` are derived from who signed, so claimed ones are checked for their words,
+kept under `metadata.claimed` and not believed; vector and hybrid recall on a node without an embedder are refused, as its
 documents say.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from muniment.base.errors import EmbedderUnavailable, InvalidInput
 from muniment.base.limits import LIMITS
 from muniment.commands.context import Context
 from muniment.commands.table import COMMANDS as ALL
 from muniment.commands.table import Command, Example, Param, Result, family, invoke
+
+if TYPE_CHECKING:
+    from muniment.agent import Agent
 
 KINDS = ("granted", "recalled", "self_noted", "archived")
 SOURCES = ("controller", "tool", "peer", "self")
@@ -25,12 +28,12 @@ _STATES = ("live", "archived")
 class RecordView:
     """A record as the ancestor shows it."""
 
-    def __init__(self, record: Mapping[str, Any], agent_did: str) -> None:
+    def __init__(self, record: Mapping[str, Any], agent: Agent, asked: str) -> None:
         archived = record.get("state") == "archived" or bool(record.get("pointer"))
         pointer = record.get("pointer")
         self.values: dict[str, Any] = {
             "id": record["id"],
-            "agent_did": agent_did,
+            "agent_did": asked if asked.startswith("did:") else agent.did,
             "created_at_ms": record["created_at_ms"],
             "kind": "archived" if archived else record["kind"],
             "source": record["source"],
@@ -78,24 +81,26 @@ def _grant(
     agent = context.agent_of(agent_did)
     # A tool's words weigh less, and that is all that a claim can change.
     made = agent.remember(text, metadata=kept or None, tool=said.get("source") == "tool")
-    return RecordView(agent.get(made.version).to_json(), agent_did)
+    return RecordView(agent.get(made.version).to_json(), agent, agent_did)
 
 
 def _recall(context: Context, /, *, agent_did: str, query: str, k: int, mode: str) -> Result:
-    found = context.agent_of(agent_did).recall(query, limit=k, mode=mode)
+    agent = context.agent_of(agent_did)
+    found = agent.recall(query, limit=k, mode=mode)
     if mode != "text" and query.strip() and found.mode != mode:
         raise EmbedderUnavailable(
             f"{mode} recall needs an embedder, and this node has none that answers",
             "Ask with mode `text`, or configure an embedder here.",
         )
-    return RecordViews(RecordView(hit.record.to_json(), agent_did) for hit in found)
+    return RecordViews(RecordView(hit.record.to_json(), agent, agent_did) for hit in found)
 
 
 def _list(context: Context, /, *, agent_did: str, limit: int) -> Result:
     known = next(param.choices for param in ALL["list"].params if param.name == "states")
     states = [state for state in _STATES if state in known]
-    found = context.agent_of(agent_did).list(limit=limit, states=states)
-    return RecordViews(RecordView(record.to_json(), agent_did) for record in found)
+    agent = context.agent_of(agent_did)
+    found = agent.list(limit=limit, states=states)
+    return RecordViews(RecordView(record.to_json(), agent, agent_did) for record in found)
 
 
 def _archive(context: Context, /, *, agent_did: str, record_id: str) -> Result:
@@ -105,7 +110,7 @@ def _archive(context: Context, /, *, agent_did: str, record_id: str) -> Result:
     ref = next(param for param in ALL["archive"].params if param.positional)
     given = {ref.name: [record_id] if ref.repeatable else record_id}
     invoke("archive", context.acting_as(agent), given)
-    return RecordView(agent.get(record_id).to_json(), agent_did)
+    return RecordView(agent.get(record_id).to_json(), agent, agent_did)
 
 
 _AGENT = Param("agent_did", "text", "The agent: its DID, a DID bound to it, or its name here", required=True,

@@ -150,7 +150,7 @@ def sign_request(request: Request, key: Key, created: int, nonce: str) -> dict[s
 
 
 def sign_answer(
-    status: int, content_type: str, body: bytes, request_signature: str, key: Key, created: int, nonce: str
+    status: int, content_type: str, body: bytes, request_signature: str, key: Key, *, created: int, nonce: str
 ) -> dict[str, str]:
     """The headers that make an answer a signed one, bound to the request with that `Signature` header.
 
@@ -231,9 +231,7 @@ def verify_answer(
         RefusedSignature: `.reason` is one of `REASONS`.
     """
     found = _headers(headers, {"content-type", "content-digest"})
-    covered = _answer(
-        status, found.get("content-type", ""), _checked_digest(found, body), request_signature
-    )
+    covered = _answer(status, found.get("content-type", ""), _checked_digest(found, body), request_signature)
     return _verified(covered, found, now, resolve)
 
 

@@ -12,7 +12,7 @@ from muniment.base.limits import LIMITS
 from muniment.store.connection import Connections
 from muniment.store.link import Link
 
-_TOKEN = "SELECT id, hash, agent, rights, label, created, expires, revoked FROM tokens "
+_TOKEN_ROW = "SELECT id, hash, agent, rights, label, created, expires, revoked FROM tokens "
 _PRUNE_EVERY = 256  # nonces between two looks for old ones
 
 
@@ -74,19 +74,17 @@ class VisitorStore:
 
     def token(self, token_id: str) -> TokenRow | None:
         """One token by its id, revoked and expired ones included."""
-        rows = self._connections.link().run(_TOKEN + "WHERE id = ?", (token_id,))
+        rows = self._connections.link().run(_TOKEN_ROW + "WHERE id = ?", (token_id,))
         return TokenRow(*rows[0]) if rows else None
 
     def tokens(self) -> list[TokenRow]:
         """All tokens, oldest first."""
-        return [TokenRow(*row) for row in self._connections.link().run(_TOKEN + "ORDER BY created, id")]
+        return [TokenRow(*row) for row in self._connections.link().run(_TOKEN_ROW + "ORDER BY created, id")]
 
     def revoke_token(self, token_id: str, now_ms: int) -> None:
         """Take a token back; its row stays until it would have expired anyway."""
         with self._connections.write() as link:
-            link.run(
-                "UPDATE tokens SET revoked = ? WHERE id = ? AND revoked IS NULL", (now_ms, token_id)
-            )
+            link.run("UPDATE tokens SET revoked = ? WHERE id = ? AND revoked IS NULL", (now_ms, token_id))
 
 
 class NonceStore:

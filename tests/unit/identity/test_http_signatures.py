@@ -191,7 +191,7 @@ def test_a_signature_made_for_anything_else_is_no_request() -> None:
 def test_an_answer_is_bound_to_its_request() -> None:
     """An answer proves itself for the request that it was made for, and for no other."""
     first, second = headers(), headers(nonce=NONCE[::-1])
-    made = sign_answer(200, "application/json", b"{}", first["signature"], KEY, NOW, NONCE)
+    made = sign_answer(200, "application/json", b"{}", first["signature"], KEY, created=NOW, nonce=NONCE)
     full = made | {"content-type": "application/json"}
     assert verify_answer(200, b"{}", full.items(), first["signature"], NOW).key == PUBLIC
     for wrong in (
@@ -213,7 +213,9 @@ class Message:
 
     def __init__(self, fields: dict[str, str], request: Request = REQUEST) -> None:
         self.method, self.headers, self.body = request.method, dict(fields), request.body
-        self.url = f"https://{request.authority}{request.path}" + (f"?{request.query}" if request.query else "")
+        self.url = f"https://{request.authority}{request.path}" + (
+            f"?{request.query}" if request.query else ""
+        )
 
 
 class Ours(oracle.HTTPSignatureKeyResolver):

@@ -63,7 +63,6 @@ class CommandLine(Context):
             yield self._bar
         self._bar = None
 
-
     def serve(self, options: Mapping[str, Any]) -> Result:
         """Serve from this process, or from several that it starts."""
         from muniment.peer import open_peer
@@ -100,7 +99,7 @@ def run(given: Globals, command: Command, words: dict[str, Sequence[str]]) -> No
         if value is not None:
             params[param.name] = value
     with CommandLine(given, output) as context:
-        result = invoke(command.name, context, params)
+        result = _done(given, command, context, params)
         if getattr(result, "path", None) == STDIN:
             # The stream itself is the answer; the report would spoil it.
             if output.person_at_stderr:
@@ -115,6 +114,17 @@ def run(given: Globals, command: Command, words: dict[str, Sequence[str]]) -> No
             output.text(_plain(command.name)(result))
     if getattr(result, "ok", True) is False:
         raise click.exceptions.Exit(1)
+
+
+def _done(given: Globals, command: Command, context: Context, params: dict[str, Any]) -> Result:
+    """What the command gives: here, or where `--url` leads."""
+    if given.url is None:
+        if given.key_file is not None:
+            raise InvalidInput("--key-file signs what goes to --url, and there is none", "Give both.")
+        return invoke(command.name, context, params)
+    from muniment.surfaces.cli.remote import ask
+
+    return ask(command, context, given.url, given.key_file, params)
 
 
 def _plain(name: str) -> Callable[[Any], str]:

@@ -10,11 +10,13 @@ from starlette.routing import BaseRoute, Route
 
 from muniment.base.errors import MunimentError, Overloaded, RefusedSignature
 from muniment.base.limits import LIMITS
+from muniment.identity.did import to_did
 from muniment.identity.http_signatures import Request as Parts
 from muniment.surfaces.rpc.faults import fault_of, status_of
 from muniment.surfaces.rpc.methods import Methods
 from muniment.surfaces.rpc.protocol import answer, dump, failure
 from muniment.surfaces.serve.doors import Door
+from muniment.surfaces.serve.gate import Scope
 from muniment.surfaces.serve.house import House, request_parts
 
 JSON = "application/json"
@@ -51,20 +53,24 @@ class RpcDoor:
         parts, headers = request_parts(request.scope, body)
         owner = request.headers.get("signature-input", "").partition("keyid=")[2][:128].encode("latin-1")
         try:
-            data = await self._house.run(owner, lambda: self._answer(parts, headers))
+            data = await self._house.run(owner, lambda: self._answer(parts, headers, request.scope))
         except MunimentError as error:
             return self._refused(error)
         return Response(status_code=204) if data is None else Response(data, media_type=JSON)
 
-    def _answer(self, parts: Parts, headers: list[tuple[str, str]]) -> bytes | None:
+    def _answer(self, parts: Parts, headers: list[tuple[str, str]], scope: Scope) -> bytes | None:
         """Everything that takes time, in one thread: check who asks, then do it."""
         house = self._house
         claim = house.signed(parts, headers)
+        scope["muniment.log"] = {"key": to_did(claim.key)}
         methods = Methods(
             house.peer,
             lambda named, writes: house.callers.of(claim.key, named, writes=writes),
             lambda method, result: house.metrics.count(
-                "muniment_rpc_calls_total", "JSON-RPC calls by method and result.", method=method, result=result
+                "muniment_rpc_calls_total",
+                "JSON-RPC calls by method and result.",
+                method=method,
+                result=result,
             ),
         )
         return answer(parts.body, methods.call)

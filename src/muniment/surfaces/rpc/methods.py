@@ -103,14 +103,14 @@ class Methods:
             command = COMMANDS[tenzro.METHODS[method]]
             given = checked(command, by_name(command, positions(params)))  # before anything is looked up
             return self._run(command, given[AGENT], given)
-        command = methods().get(method)
-        if command is None:
+        found = methods().get(method)
+        if found is None:
             raise RpcError(
                 NO_METHOD, f"there is no method {method[:80]!r}",
                 {"reason": "method_not_found", "next_step": f"`{DISCOVER}` lists what there is."},
             )  # fmt: skip
-        given = by_name(command, params)
-        return self._run(command, given.pop(AGENT, None), given)
+        given = by_name(found, params)
+        return self._run(found, given.pop(AGENT, None), given)
 
     def _run(self, command: Command, named: Any, params: Mapping[str, Any]) -> Any:
         if named is not None and not isinstance(named, str):
@@ -138,5 +138,6 @@ def by_name(command: Command, params: Params) -> dict[str, Any]:
 
 def positions(params: Params) -> Params:
     """The one object of an array, as the ancestor's clients send it; all else as it is."""
-    single = isinstance(params, Sequence) and len(params) == 1 and isinstance(params[0], Mapping)
-    return params[0] if single else params
+    if isinstance(params, Sequence) and len(params) == 1 and isinstance(params[0], Mapping):
+        return params[0]
+    return params

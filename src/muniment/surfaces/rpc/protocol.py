@@ -46,7 +46,7 @@ def answer(body: bytes, call: Call) -> bytes | None:
         call: Does what a method asks, or raises `RpcError`; nothing else.
     """
     try:
-        asked = orjson.loads(body)
+        asked = load(body)
     except ValueError:
         return dump(failure(None, RpcError(PARSE, "not JSON", {"reason": "parse_error"})))
     if not isinstance(asked, list):
@@ -66,7 +66,9 @@ def _one(asked: Any, call: Call) -> dict[str, Any] | None:
     fault = _fault(asked)
     if fault is not None:
         known = isinstance(asked, dict) and "id" in asked and _is_id(asked["id"])
-        return failure(asked["id"] if known else None, RpcError(INVALID, fault, {"reason": "invalid_request"}))
+        return failure(
+            asked["id"] if known else None, RpcError(INVALID, fault, {"reason": "invalid_request"})
+        )
     silent = "id" not in asked
     try:
         result = call(asked["method"], asked.get("params", {}))
@@ -96,6 +98,27 @@ def _is_id(value: Any) -> bool:
 def failure(call_id: Any, error: RpcError) -> dict[str, Any]:
     """The answer that holds an error."""
     return {"jsonrpc": "2.0", "error": error.to_json(), "id": call_id}
+
+
+def load(body: bytes) -> Any:
+    """Read JSON; escapes that are no Unicode are taken as they are, NaN is not.
+
+    Raises:
+        ValueError: It is none.
+    """
+    try:
+        return orjson.loads(body)
+    except ValueError:
+        if b"\\u" not in body:
+            raise
+    try:
+        return json.loads(body, parse_constant=_refuse)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+
+
+def _refuse(word: str) -> Any:
+    raise ValueError(word)
 
 
 def dump(value: Any) -> bytes:

@@ -80,9 +80,7 @@ class Crew:
         self._stopping = False
         self._quick = 0
 
-    def run(
-        self, make: Callable[[Slot], _Runs], ready: Callable[[Sequence[str]], None]
-    ) -> tuple[str, ...]:
+    def run(self, make: Callable[[Slot], _Runs], ready: Callable[[Sequence[str]], None]) -> tuple[str, ...]:
         """Start all, wait until told to stop, and stop them; gives the paths of the doors.
 
         Raises:

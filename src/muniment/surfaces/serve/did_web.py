@@ -143,7 +143,11 @@ class Resolver:
         address = self._address(host, port)
         url = f"https://{f'[{address}]' if ':' in address else address}:{port}{path}"
         named = host if port == 443 else f"{host}:{port}"
-        headers = {"host": named, "accept": "application/did+json, application/json", "accept-encoding": "identity"}
+        headers = {
+            "host": named,
+            "accept": "application/did+json, application/json",
+            "accept-encoding": "identity",
+        }
         try:
             with (
                 httpx2.Client(

@@ -128,7 +128,9 @@ class Gate:
     def _note(self, scope: Scope, door: Door | None, seen: _Seen, seconds: float) -> None:
         name, status = door.name if door else "none", seen.status or 499  # 499: nobody waited for the answer
         metrics = self._house.metrics
-        metrics.count("muniment_requests_total", "Requests by door and status.", door=name, status=str(status))
+        metrics.count(
+            "muniment_requests_total", "Requests by door and status.", door=name, status=str(status)
+        )
         metrics.time("muniment_request_seconds", "Time to answer a request.", seconds, door=name)
         if self._house.options.log:
             # No query, no header, no body: what people ask and remember is theirs.

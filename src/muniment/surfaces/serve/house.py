@@ -132,7 +132,6 @@ class House:
         self.replays.close()
 
 
-
 def request_parts(scope: Mapping[str, Any], body: bytes) -> tuple[Request, list[tuple[str, str]]]:
     """What a signature covers of an ASGI request, and its headers."""
     headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]

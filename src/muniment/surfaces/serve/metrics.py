@@ -59,7 +59,9 @@ class Metrics:
 
     def text(self, others: Iterable[Mapping[str, Any]] = ()) -> str:
         """The exposition: this process's counts, with those of others added, and the gauges."""
-        helps, counters, times = dict(self._help), {}, {}
+        helps = dict(self._help)
+        counters: dict[str, dict[Labels, float]] = {}
+        times: dict[str, dict[Labels, list[float]]] = {}
         for snapshot in (self.snapshot(), *others):
             helps = {**snapshot["help"], **helps}
             for name, place, value in snapshot["counters"]:

@@ -22,6 +22,7 @@ from muniment.surfaces.serve.options import Options
 
 if TYPE_CHECKING:
     from muniment.peer import Peer
+    from muniment.surfaces.serve.crew import Slot
 
 _HEADER_BYTES = 32 * 1024
 _BACKLOG = 1024
@@ -59,7 +60,7 @@ def serve(
         InvalidInput: The address can't be listened on, or the certificate is none.
         MunimentError: The peer can't be opened, or a door can't be started.
     """
-    listener = _listen(options)
+    listener = listen(options)
     try:
         port = listener.getsockname()[1]
         tls = _tls(options)
@@ -67,12 +68,12 @@ def serve(
             doors = asyncio.run(_check(open_peer, options, port))
             return Served(options.url(port), doors, options.workers, checked=True)
         if options.workers == 1:
-            doors = asyncio.run(_Process(open_peer, options, listener, tls, ready).run())
+            doors = asyncio.run(ServingProcess(open_peer, options, listener, tls, ready=ready).run())
         else:
             from muniment.surfaces.serve.crew import Crew
 
             doors = Crew(options.workers).run(
-                lambda slot: _Process(open_peer, options, listener, tls, None, slot),
+                lambda slot: ServingProcess(open_peer, options, listener, tls, slot=slot),
                 lambda paths: None if ready is None else ready(options.url(port), paths),
             )
         return Served(options.url(port), doors, options.workers)
@@ -96,7 +97,7 @@ def _application(house: House, doors: Sequence[Door]) -> Gate:
     return Gate(house, doors, Starlette(routes=routes))
 
 
-class _Process:
+class ServingProcess:
     """One serving process."""
 
     def __init__(
@@ -104,12 +105,21 @@ class _Process:
         open_peer: Callable[[], Peer],
         options: Options,
         listener: socket.socket,
-        tls: tuple[str, str] | None,
-        ready: Ready | None,
-        slot: Any = None,
+        tls: tuple[str, str] | None = None,
+        *,
+        ready: Ready | None = None,
+        slot: Slot | None = None,
     ) -> None:
         self._open, self._options, self._listener, self._tls = open_peer, options, listener, tls
         self._ready, self._slot = ready, slot
+        self._stop: Callable[[], None] | None = None
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Stop, from any thread; harmless when done twice, or before it runs."""
+        self._stopped = True
+        if self._stop is not None:
+            self._stop()
 
     async def run(self) -> tuple[str, ...]:
         """Serve until told to stop; gives the paths of the doors."""
@@ -133,7 +143,7 @@ class _Process:
                     await door.stop()
                 await asyncio.get_running_loop().run_in_executor(None, house.close)
 
-    async def _until_stopped(self, house: House, server: uvicorn.Server, doors: Sequence[Door]) -> None:
+    async def _until_stopped(self, house: House, server: _Server, doors: Sequence[Door]) -> None:
         loop = asyncio.get_running_loop()
 
         def stop() -> None:
@@ -143,6 +153,14 @@ class _Process:
         for number in (signal.SIGTERM, signal.SIGINT):
             with suppress(NotImplementedError, RuntimeError):  # no signals here, or not the main thread
                 loop.add_signal_handler(number, stop)
+
+        def from_thread() -> None:
+            with suppress(RuntimeError):  # it ended already
+                loop.call_soon_threadsafe(stop)
+
+        self._stop = from_thread
+        if self._stopped:
+            stop()
         task = asyncio.create_task(server.serve_quietly([self._listener.dup()]))
         while not server.started and not task.done():
             await asyncio.sleep(0.005)
@@ -193,7 +211,12 @@ class _Patient(H11Protocol):
             self.transport.close()
 
 
-def _listen(options: Options) -> socket.socket:
+def listen(options: Options) -> socket.socket:
+    """A socket at the address of the options.
+
+    Raises:
+        InvalidInput: It can't be had.
+    """
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
     host = "127.0.0.1" if options.host == "localhost" else options.host
     made = socket.socket(family, socket.SOCK_STREAM)
