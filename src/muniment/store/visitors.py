@@ -109,15 +109,14 @@ class NonceStore:
         """
         self._relax(self._connections.link())
         with self._connections.write() as link:
-            self._count += 1
-            if self._count % _PRUNE_EVERY == 1:
+            if self._count % _PRUNE_EVERY == 0:
                 link.run("DELETE FROM nonces WHERE until < ?", (now,))
                 if int(link.run("SELECT count(*) FROM nonces")[0][0]) >= LIMITS.nonces:
-                    self._count -= 1  # look again at the next one
                     raise Overloaded("more requests are remembered than there is room for", 60)
             if link.run("SELECT 1 FROM nonces WHERE nonce = ?", (nonce,)):
                 return False
             link.run("INSERT INTO nonces VALUES (?, ?)", (nonce, until))
+            self._count += 1
         return True
 
     def _relax(self, link: Link) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
-from starlette.applications import Starlette
+from starlette.routing import Router
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from muniment.base.errors import InvalidInput
@@ -93,8 +93,9 @@ async def _check(open_peer: Callable[[], Peer], options: Options, port: int) -> 
 
 
 def _application(house: House, doors: Sequence[Door]) -> Gate:
+    # A bare router: what goes wrong comes to the gate, and is not answered before.
     routes = [route for door in doors for route in door.routes()]
-    return Gate(house, doors, Starlette(routes=routes))
+    return Gate(house, doors, Router(routes))
 
 
 class ServingProcess:
