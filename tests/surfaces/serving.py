@@ -52,7 +52,9 @@ def nonce() -> str:
     return urlsafe_b64encode(os.urandom(18)).decode()
 
 
-def signed(url: str, by: Key, body: bytes, *, created: int | None = None, once: str | None = None) -> dict[str, str]:
+def signed(
+    url: str, by: Key, body: bytes, *, created: int | None = None, once: str | None = None
+) -> dict[str, str]:
     """The headers of a signed request to `/rpc`."""
     parts = Request("POST", urlsplit(url).netloc, "/rpc", "", "application/json", body)
     at = int(time.time()) if created is None else created
@@ -60,7 +62,11 @@ def signed(url: str, by: Key, body: bytes, *, created: int | None = None, once: 
 
 
 def send(
-    url: str, body: bytes = b"", headers: Mapping[str, str] | None = None, method: str = "POST", path: str = "/rpc"
+    url: str,
+    body: bytes = b"",
+    headers: Mapping[str, str] | None = None,
+    method: str = "POST",
+    path: str = "/rpc",
 ) -> tuple[int, dict[str, str], bytes]:
     """One request by hand; status, headers and body of the answer."""
     connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=20)

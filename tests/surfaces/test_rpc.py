@@ -138,7 +138,9 @@ def test_a_bound_did_names_the_agent(url: str, home: Path) -> None:
         bind(peer, peer.agent("ava"), "did:tenzro:machine:1b9d6bcd:77")
     name = {"agent_did": "did:tenzro:machine:1b9d6bcd:77"}
     for by in (key(home, "ava"), owner_key(home)):
-        assert texts(ask(url, by, "memory.recall", {"query": "deploy", **name})) == ["ava keeps the deploy key"]
+        assert texts(ask(url, by, "memory.recall", {"query": "deploy", **name})) == [
+            "ava keeps the deploy key"
+        ]
     assert reason(ask(url, key(home, "ben"), "memory.recall", {"query": "x", **name})) == "not_permitted"
 
 
@@ -146,7 +148,11 @@ def test_errors_have_a_code_a_word_and_a_next_step(url: str, home: Path) -> None
     """Faults of parameters are -32602; what the memory says is outside the protocol's own range."""
     ava = key(home, "ava")
     missing = ask(url, ava, "memory.get", {"ref": "nothing"})["error"]
-    assert (missing["code"], missing["data"]["reason"], missing["data"]["exit_code"]) == (1003, "unknown_record", 3)
+    assert (missing["code"], missing["data"]["reason"], missing["data"]["exit_code"]) == (
+        1003,
+        "unknown_record",
+        3,
+    )
     assert missing["data"]["next_step"]
     for method, params, code in (
         ("memory.get", {}, -32602),
@@ -171,7 +177,9 @@ def test_no_method_takes_a_file_or_a_secret_of_the_server() -> None:
         assert command.right != "none"
         assert not {param.type for param in command.params} & {"path", "secret"}
     assert {"memory.remember", "memory.recall", "memory.forget", "memory.verify"} <= set(methods())
-    assert not {method_of(name) for name in ("import", "export", "check", "serve", "token new")} & set(methods())
+    assert not {method_of(name) for name in ("import", "export", "check", "serve", "token new")} & set(
+        methods()
+    )
 
 
 def test_a_notification_is_done_and_not_answered(url: str, home: Path) -> None:
@@ -231,7 +239,10 @@ def test_grant_list_and_recall_as_the_ancestor_has_them(url: str, home: Path, *,
     }  # fmt: skip
     assert (made["agent_did"], made["text"], made["da_pointer"]) == (name, text, None)
     assert (made["kind"], made["source"]) == ("self_noted", "self")
-    assert made["metadata"] == {"topic": "procurement", "claimed": {"kind": "granted", "source": "controller"}}
+    assert made["metadata"] == {
+        "topic": "procurement",
+        "claimed": {"kind": "granted", "source": "controller"},
+    }
     listed = call("tenzro_listMemoryRecords", agent_did=name, limit=20)
     assert (listed["count"], listed["records"][0]) == (2, made)
     found = call("tenzro_memoryRecall", agent_did=name, query="bonded storage", k=5, mode="text")
@@ -292,7 +303,9 @@ def test_archiving_as_the_ancestor_has_it(url: str, home: Path) -> None:
         error = ask(url, ava, "tenzro_memoryArchive", {"agent_did": name, "record_id": "x"})["error"]
         assert (error["code"], error["message"]) == (-32602, "this version does not archive")
         return
-    made = ask(url, ava, "tenzro_memoryGrant", {"agent_did": name, "text": "an old story of a lighthouse"})["result"]
+    made = ask(url, ava, "tenzro_memoryGrant", {"agent_did": name, "text": "an old story of a lighthouse"})[
+        "result"
+    ]
     gone = ask(url, ava, "tenzro_memoryArchive", {"agent_did": name, "record_id": made["id"]})["result"]
     assert (gone["id"], gone["kind"]) == (made["id"], "archived")
     assert gone["da_pointer"]["locator"]
@@ -306,4 +319,7 @@ def test_a_key_is_not_a_name(home: Path) -> None:
     with served(home) as url:
         liar = Key(ava.keyid, ben.sign)
         body = b'{"jsonrpc":"2.0","id":1,"method":"memory.stats"}'
-        assert json.loads(send(url, body, signed(url, liar, body))[2])["error"]["data"]["rule"] == "bad_signature"
+        assert (
+            json.loads(send(url, body, signed(url, liar, body))[2])["error"]["data"]["rule"]
+            == "bad_signature"
+        )

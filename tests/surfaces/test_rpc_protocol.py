@@ -60,25 +60,38 @@ BATCH = """[
   {"jsonrpc": "2.0", "method": "get_data", "id": "9"}
 ]"""
 
+NOTIFICATIONS = """[
+  {"jsonrpc": "2.0", "method": "notify_sum", "params": [1,2,4]},
+  {"jsonrpc": "2.0", "method": "notify_hello", "params": [7]}
+]"""
+
 # The examples of the specification, section 7, in its order.
 EXAMPLES: list[tuple[str, Any]] = [
     ('{"jsonrpc": "2.0", "method": "subtract", "params": [42, 23], "id": 1}', ok(19, 1)),
     ('{"jsonrpc": "2.0", "method": "subtract", "params": [23, 42], "id": 2}', ok(-19, 2)),
-    ('{"jsonrpc": "2.0", "method": "subtract", "params": {"subtrahend": 23, "minuend": 42}, "id": 3}', ok(19, 3)),
-    ('{"jsonrpc": "2.0", "method": "subtract", "params": {"minuend": 42, "subtrahend": 23}, "id": 4}', ok(19, 4)),
+    (
+        '{"jsonrpc": "2.0", "method": "subtract", "params": {"subtrahend": 23, "minuend": 42}, "id": 3}',
+        ok(19, 3),
+    ),
+    (
+        '{"jsonrpc": "2.0", "method": "subtract", "params": {"minuend": 42, "subtrahend": 23}, "id": 4}',
+        ok(19, 4),
+    ),
     ('{"jsonrpc": "2.0", "method": "update", "params": [1,2,3,4,5]}', None),
     ('{"jsonrpc": "2.0", "method": "foobar"}', None),
     ('{"jsonrpc": "2.0", "method": "foobar", "id": "1"}', bad(-32601, "1")),
     ('{"jsonrpc": "2.0", "method": "foobar, "params": "bar", "baz]', bad(-32700)),
     ('{"jsonrpc": "2.0", "method": 1, "params": "bar"}', bad(-32600)),
-    ('[{"jsonrpc": "2.0", "method": "sum", "params": [1,2,4], "id": "1"}, {"jsonrpc": "2.0", "method"]', bad(-32700)),
+    (
+        '[{"jsonrpc": "2.0", "method": "sum", "params": [1,2,4], "id": "1"}, {"jsonrpc": "2.0", "method"]',
+        bad(-32700),
+    ),
     ("[]", bad(-32600)),
     ("[1]", [bad(-32600)]),
     ("[1,2,3]", [bad(-32600), bad(-32600), bad(-32600)]),
     (BATCH, [ok(7, "1"), ok(19, "2"), bad(-32600), bad(-32601, "5"), ok(["hello", 5], "9")]),
     (
-        '[{"jsonrpc": "2.0", "method": "notify_sum", "params": [1,2,4]},'
-        '{"jsonrpc": "2.0", "method": "notify_hello", "params": [7]}]',
+        NOTIFICATIONS,
         None,
     ),
 ]
@@ -148,11 +161,15 @@ JSON = st.recursive(
     max_leaves=20,
 )
 ALMOST = st.fixed_dictionaries(
-    {}, optional={"jsonrpc": st.just("2.0") | JSON, "method": st.just("sum") | JSON, "id": JSON, "params": JSON}
+    {},
+    optional={"jsonrpc": st.just("2.0") | JSON, "method": st.just("sum") | JSON, "id": JSON, "params": JSON},
 )
 
 
-@given(st.binary(max_size=200) | (JSON | ALMOST | st.lists(ALMOST, max_size=5)).map(lambda v: json.dumps(v).encode()))
+@given(
+    st.binary(max_size=200)
+    | (JSON | ALMOST | st.lists(ALMOST, max_size=5)).map(lambda v: json.dumps(v).encode())
+)
 def test_any_bytes_are_answered_or_need_no_answer(body: bytes) -> None:
     """Each answer has exactly one of result and error, and an id."""
 

@@ -7,9 +7,7 @@ import os
 import re
 import signal
 import socket
-import ssl
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -30,7 +28,7 @@ from muniment.surfaces.serve.options import Options, options
 from muniment.surfaces.serve.rates import Rates
 
 from .conftest import PROGRAM, Cli
-from .serving import key, nonce, send, served, signed
+from .serving import key, send, served, signed
 
 STATS = b'{"jsonrpc":"2.0","id":1,"method":"memory.stats"}'
 
@@ -73,7 +71,9 @@ def program(home: Path, tmp_path: Path, *words: str) -> Iterator[Program]:
     log = tmp_path / "log"
     command = [*PROGRAM, "--home", str(home), "serve", "--listen", "127.0.0.1:0", *words]
     with log.open("w") as file:
-        process = subprocess.Popen(command, stderr=file, stdout=subprocess.DEVNULL, text=True, env=environment())
+        process = subprocess.Popen(
+            command, stderr=file, stdout=subprocess.DEVNULL, text=True, env=environment()
+        )
     try:
         until = time.monotonic() + 60
         while not (match := re.search(r"^serving .* at (\S+)$", log.read_text(), re.MULTILINE)):
@@ -127,7 +127,9 @@ def test_a_running_request_is_finished_before_it_ends(home: Path, tmp_path: Path
         place = urlsplit(running.url)
         with socket.create_connection((place.hostname, place.port), timeout=20) as connection:
             head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-            start = f"POST /rpc HTTP/1.1\r\nhost: {place.netloc}\r\ncontent-length: {len(STATS)}\r\n{head}\r\n"
+            start = (
+                f"POST /rpc HTTP/1.1\r\nhost: {place.netloc}\r\ncontent-length: {len(STATS)}\r\n{head}\r\n"
+            )
             connection.sendall(start.encode() + STATS[:10])
             time.sleep(0.3)
             running.process.send_signal(signal.SIGTERM)
@@ -153,7 +155,10 @@ def test_several_processes_are_one_server(home: Path, tmp_path: Path, number: in
         headers = signed(running.url, ava, STATS)
         assert [send(running.url, STATS, headers)[0] for _ in range(8)] == [200] + [401] * 7
         until = time.monotonic() + 30
-        while '{method="memory.get",result="ok"} 12' not in send(running.url, method="GET", path="/metrics")[2].decode():
+        while (
+            '{method="memory.get",result="ok"} 12'
+            not in send(running.url, method="GET", path="/metrics")[2].decode()
+        ):
             assert time.monotonic() < until
             time.sleep(0.1)
         assert running.end(number) == 0
@@ -195,7 +200,10 @@ def test_over_tls(home: Path, tmp_path: Path) -> None:
         assert running.url.startswith("https://127.0.0.1:")
         with Client(running.url, key(home, "ava"), ca_file=certificate) as client:
             assert client.get("deploy").key == "deploy"
-        with Client(running.url, key(home, "ava")) as client, pytest.raises(MunimentError, match="does not answer"):
+        with (
+            Client(running.url, key(home, "ava")) as client,
+            pytest.raises(MunimentError, match="does not answer"),
+        ):
             client.get("deploy")
         assert running.end() == 0
 
@@ -268,7 +276,9 @@ def test_a_taken_address_is_said_so(cli: Cli, home: Path) -> None:
     """Another program may be there."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert "listened on" in cli("serve", "--listen", f"127.0.0.1:{port}", "--json", code=2).error["message"]
+        assert (
+            "listened on" in cli("serve", "--listen", f"127.0.0.1:{port}", "--json", code=2).error["message"]
+        )
 
 
 def test_it_looks_before_it_serves(cli: Cli, home: Path) -> None:
@@ -316,7 +326,9 @@ def test_what_is_too_large_is_refused_unread(home: Path) -> None:
         except ConnectionError:
             said = b"HTTP/1.1 413"  # it closed while we were still sending
         assert said.startswith(b"HTTP/1.1 413")
-        assert send(url, method="GET", path="/healthz", headers={"content-length": "5"}, body=b"12345")[0] == 413
+        assert (
+            send(url, method="GET", path="/healthz", headers={"content-length": "5"}, body=b"12345")[0] == 413
+        )
 
 
 @pytest.mark.parametrize(
@@ -376,7 +388,9 @@ def test_a_key_that_asks_too_often_has_to_wait(home: Path) -> None:
         assert caught.value.retry_after > 0
 
 
-def test_a_bug_spills_nothing(home: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_bug_spills_nothing(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     """An error that nobody expected is a JSON-RPC error without its words, in answer and log."""
     from muniment.agent import Agent
 
@@ -451,7 +465,9 @@ def test_only_loopback_is_open_without_tls() -> None:
     with pytest.raises(InvalidInput, match="encrypted"):
         options("0.0.0.0:1")
     assert options("0.0.0.0:1", insecure_listen=True).allowed_hosts(1) == frozenset()
-    assert "memory.example:1" in options("0.0.0.0:1", insecure_listen=True, hosts=("Memory.Example",)).allowed_hosts(1)
+    assert "memory.example:1" in options(
+        "0.0.0.0:1", insecure_listen=True, hosts=("Memory.Example",)
+    ).allowed_hosts(1)
 
 
 def test_doors_open_longest_paths_first(home: Path) -> None:
@@ -484,7 +500,7 @@ def test_many_clients_at_once(home: Path) -> None:
                     client.remember(f"thread{number} note{n}", key=f"{number}-{n}")
                     assert client.get(f"{number}-{n}").text == f"thread{number} note{n}"
                     assert client.recall(f"thread{number}", limit=5)
-        except BaseException as error:  # noqa: BLE001 - told below
+        except BaseException as error:
             failures.append(error)
 
     with served(home) as url:

@@ -1,8 +1,8 @@
 """The ancestor's four verbs, with its flags and its view of a record, over this system's own commands.
 
 What differs, and why: `kind` and `source` are derived from who signed, so claimed ones are checked for their words,
-kept under `metadata.claimed` and not believed; vector and hybrid recall on a node without an embedder are refused, as its
-documents say.
+kept under `metadata.claimed` and not believed; vector and hybrid recall on a node without an embedder are refused, as
+its documents say.
 """
 
 from __future__ import annotations

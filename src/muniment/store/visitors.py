@@ -12,7 +12,7 @@ from muniment.base.limits import LIMITS
 from muniment.store.connection import Connections
 from muniment.store.link import Link
 
-_TOKEN_ROW = "SELECT id, hash, agent, rights, label, created, expires, revoked FROM tokens "
+_SELECT = "SELECT id, hash, agent, rights, label, created, expires, revoked FROM tokens "
 _PRUNE_EVERY = 256  # nonces between two looks for old ones
 
 
@@ -74,12 +74,12 @@ class VisitorStore:
 
     def token(self, token_id: str) -> TokenRow | None:
         """One token by its id, revoked and expired ones included."""
-        rows = self._connections.link().run(_TOKEN_ROW + "WHERE id = ?", (token_id,))
+        rows = self._connections.link().run(_SELECT + "WHERE id = ?", (token_id,))
         return TokenRow(*rows[0]) if rows else None
 
     def tokens(self) -> list[TokenRow]:
         """All tokens, oldest first."""
-        return [TokenRow(*row) for row in self._connections.link().run(_TOKEN_ROW + "ORDER BY created, id")]
+        return [TokenRow(*row) for row in self._connections.link().run(_SELECT + "ORDER BY created, id")]
 
     def revoke_token(self, token_id: str, now_ms: int) -> None:
         """Take a token back; its row stays until it would have expired anyway."""

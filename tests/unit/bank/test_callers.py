@@ -63,7 +63,13 @@ def test_a_stranger_and_an_unknown_name_look_the_same(peer: Peer, ava: Agent) ->
     """Nothing tells whether an agent exists."""
     callers = Callers(peer)
     said = set()
-    for key, named in ((OTHER, None), (OTHER, "ava"), (OTHER, "eve"), (ava._key, "eve"), (ava._key, "did:x:y")):
+    for key, named in (
+        (OTHER, None),
+        (OTHER, "ava"),
+        (OTHER, "eve"),
+        (ava._key, "eve"),
+        (ava._key, "did:x:y"),
+    ):
         with pytest.raises(NotPermitted) as caught:
             callers.of(key, named)
         said.add(caught.value.message)
@@ -101,7 +107,9 @@ def test_a_did_is_bound_by_the_agents_own_signature(peer: Peer, ava: Agent) -> N
     assert find_agent(peer, "did:web:evil.com") is None
 
 
-@pytest.mark.parametrize("did", ["ava", "did:", "did:web", "did:Web:x", "did:x:", "did:x:a b", "did:x:a#b", "did:key:z6Mk"])
+@pytest.mark.parametrize(
+    "did", ["ava", "did:", "did:web", "did:Web:x", "did:x:", "did:x:a b", "did:x:a#b", "did:key:z6Mk"]
+)
 def test_what_is_no_did_is_not_bound(peer: Peer, ava: Agent, did: str) -> None:
     """A fragment, a blank, another case; and a did:key, which names its own key."""
     with pytest.raises(InvalidInput):
@@ -159,7 +167,13 @@ def test_what_is_no_token_is_refused_alike(peer: Peer, ava: Agent) -> None:
     """A wrong secret, an unknown id and any other text look the same."""
     made = Tokens(peer).new(ava).secret or ""
     said = set()
-    for text in (made[:-1] + ("A" if made[-1] != "A" else "B"), "mun_000000000000_" + "A" * 43, "", "x" * 10_000, "é"):
+    for text in (
+        made[:-1] + ("A" if made[-1] != "A" else "B"),
+        "mun_000000000000_" + "A" * 43,
+        "",
+        "x" * 10_000,
+        "é",
+    ):
         with pytest.raises(NotPermitted) as caught:
             Tokens(peer).check(text, "read")
         said.add(str(caught.value))
@@ -209,7 +223,9 @@ def test_what_was_signed_before_the_start_is_refused(peer: Peer, ava: Agent) -> 
     replays.close()
 
 
-def test_nonces_are_forgotten_when_they_can_not_be_used_any_more(peer: Peer, ava: Agent, clock: Clock) -> None:
+def test_nonces_are_forgotten_when_they_can_not_be_used_any_more(
+    peer: Peer, ava: Agent, clock: Clock
+) -> None:
     """The table stays as small as what is still valid."""
     replays = Replays(peer)
     for n in range(300):

@@ -39,6 +39,10 @@ class _TooSlow(Exception):
     pass
 
 
+class _Gone(Exception):
+    pass
+
+
 class Gate:
     """The application that the server runs.
 
@@ -88,6 +92,8 @@ class Gate:
             await _plain(seen, 413, "the body is too large")
         except _TooSlow:
             await _plain(seen, 408, "the body did not come in time")
+        except _Gone:  # there is nobody to answer
+            return
         except asyncio.CancelledError:
             raise
         except Exception as error:  # noqa: BLE001 (the last door: nothing of it may spill)
@@ -179,6 +185,8 @@ class _Body:
                 message = await self._receive()
         except TimeoutError:
             raise _TooSlow from None
+        if message["type"] == "http.disconnect":
+            raise _Gone
         self._got += len(message.get("body", b""))
         if self._got > self._limit:
             raise _TooLarge

@@ -175,7 +175,8 @@ class ServingProcess:
     def _server(self, app: Gate) -> _Server:
         certificate, private_key = self._tls or (None, None)
         config = uvicorn.Config(
-            app, log_config=None, access_log=False, lifespan="off", loop="asyncio", http=_Patient, ws="none",
+            app, lifespan="off", loop="asyncio", http=_Patient, ws="none",
+            log_config=None, log_level="critical", access_log=False,  # a stranger's noise is no news
             ssl_certfile=certificate, ssl_keyfile=private_key, backlog=_BACKLOG, timeout_keep_alive=30,
             timeout_graceful_shutdown=int(self._options.finish_s), h11_max_incomplete_event_size=_HEADER_BYTES,
             server_header=False, date_header=True, proxy_headers=False,
