@@ -13,11 +13,11 @@ import argparse
 import subprocess
 import sys
 
-from benchmarks import cold, common, ingest, recall, remember, visible
+from benchmarks import cold, common, ingest, recall, remember, rpc, visible
 from benchmarks.common import Report
 
 NAMES = (
-    *("remember", "ingest", "words", "recall", "visible", "cold"),
+    *("remember", "ingest", "words", "recall", "visible", "cold", "rpc"),
     *("locomo", "vectors", "fusion", "auto_recall", "quality"),
 )
 OWN_TABLES = {"words", "locomo", "vectors", "fusion", "auto_recall", "quality"}
@@ -29,6 +29,8 @@ def ours(name: str, *, quick: bool, million: bool) -> Report:
         return remember.bench(quick=quick)
     if name == "visible":
         return visible.bench(quick=quick)
+    if name == "rpc":
+        return rpc.bench(quick=quick)
     module = {"ingest": ingest, "recall": recall, "cold": cold}[name]
     return module.bench(quick=quick, million=million)
 

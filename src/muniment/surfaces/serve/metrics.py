@@ -69,17 +69,17 @@ class Metrics:
                 key = tuple(map(tuple, place))
                 rows[key] = rows.get(key, 0) + value
             for name, place, values in snapshot["times"]:
-                rows = times.setdefault(name, {})
+                spans = times.setdefault(name, {})
                 key = tuple(map(tuple, place))
-                old = rows.get(key, [0.0] * len(values))
-                rows[key] = [a + b for a, b in zip(old, values, strict=True)]
+                old = spans.get(key, [0.0] * len(values))
+                spans[key] = [a + b for a, b in zip(old, values, strict=True)]
         lines: list[str] = []
         for name, rows in sorted(counters.items()):
             lines += [f"# HELP {name} {helps[name]}", f"# TYPE {name} counter"]
             lines += [f"{name}{_labels(place)} {value:g}" for place, value in sorted(rows.items())]
-        for name, rows in sorted(times.items()):
+        for name, spans in sorted(times.items()):
             lines += [f"# HELP {name} {helps[name]}", f"# TYPE {name} histogram"]
-            for place, values in sorted(rows.items()):
+            for place, values in sorted(spans.items()):
                 lines += _histogram(name, place, values)
         for name, read in sorted(self._gauges.items()):
             lines += [f"# HELP {name} {helps[name]}", f"# TYPE {name} gauge"]
