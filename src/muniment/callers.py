@@ -74,14 +74,11 @@ class Callers:
         Raises:
             NotPermitted: It is no agent's, and no controller's.
         """
-        if self._own(key) is None and not any(self._claims(key, row) for row in self._rows()):
+        if self._own(key) is None and not self._owned(key):
             raise NotPermitted(_NOBODY, "Sign with the key of an agent of this installation.")
 
-    def _claims(self, key: bytes, row: AgentRow) -> bool:
-        return key == row.controller or key in self._peer.bank(row.bank).authority.controllers
-
     def _controlled(self, key: bytes, *, writes: bool) -> Agent:
-        rows = [row for row in self._rows() if self._controls(key, row, writes=writes)]
+        rows = [row for row in self._owned(key) if self._controls(key, row, writes=writes)]
         if not rows:
             raise NotPermitted(_NOBODY, "Sign with the key of an agent of this installation.")
         if len(rows) > 1:
@@ -91,7 +88,7 @@ class Callers:
 
     def _controls(self, key: bytes, row: AgentRow, *, writes: bool) -> bool:
         """Whether a key is the agent's controller, and the bank still says so."""
-        if not self._claims(key, row):
+        if key != row.controller:
             return False
         authority = self._peer.bank(row.bank).authority
         check = authority.check_write if writes else authority.check_read
@@ -112,9 +109,9 @@ class Callers:
         store = self._peer.standing_store()
         return None if store is None else store.agent_by_key(key)
 
-    def _rows(self) -> list[AgentRow]:
+    def _owned(self, key: bytes) -> list[AgentRow]:
         store = self._peer.standing_store()
-        return [] if store is None else store.agents()
+        return [] if store is None else store.agents_of(key)
 
     def _open(self, row: AgentRow) -> Agent:
         with self._lock:

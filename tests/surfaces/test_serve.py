@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
-from collections.abc import Iterator
+import types
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
+from starlette.routing import BaseRoute, Route
 
 import muniment
 from muniment.base.errors import InvalidInput, MunimentError, Overloaded
 from muniment.base.limits import LIMITS
 from muniment.client import Client
-from muniment.surfaces.serve import gate, metrics, run
+from muniment.surfaces.serve import metrics, run
 from muniment.surfaces.serve.doors import DOORS, open_doors
+from muniment.surfaces.serve.house import House
 from muniment.surfaces.serve.options import Options, options
 from muniment.surfaces.serve.rates import Rates
 
@@ -470,9 +477,76 @@ def test_only_loopback_is_open_without_tls() -> None:
     ).allowed_hosts(1)
 
 
+def test_a_door_of_another_room_mounts_itself(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is started before the first request, stopped after the last, and has its own limit; a stream is a stream."""
+    said: list[str] = []
+
+    class Hall:
+        name, path, body_limit = "hall", "/", 3
+
+        def __init__(self, house: House) -> None:
+            self.house = house
+
+        def routes(self) -> list[BaseRoute]:
+            return [Route("/hall", self.answer, methods=["POST"])]
+
+        async def start(self) -> None:
+            said.append("start")
+
+        async def stop(self) -> None:
+            said.append("stop" if self.house.stopping.is_set() else "too early")
+
+        async def answer(self, request: Request) -> StreamingResponse:
+            body = await request.body()
+
+            async def parts() -> AsyncIterator[bytes]:
+                for letter in body:
+                    yield bytes([letter])
+
+            return StreamingResponse(parts())
+
+    module = types.ModuleType("hall")
+    module.opened, module.absent = Hall, lambda _: None  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "hall", module)
+    monkeypatch.setattr(run, "DOORS", (*DOORS, "hall:opened", "hall:absent"))
+    with served(home) as url:
+        assert said == ["start"]
+        assert send(url, b"abc", path="/hall")[2] == b"abc"
+        assert send(url, b"abcd", path="/hall")[0] == 413
+        assert send(url, method="GET", path="/healthz")[0] == 200
+    assert said == ["start", "stop"]
+
+
+def test_workers_that_can_not_start_are_said_so(tmp_path: Path) -> None:
+    """The command ends with an error, and does not try for ever."""
+    home = tmp_path / "foreign"
+    home.mkdir()
+    (home / "peer.db").write_text("somebody's notes " * 100)
+    words = [*PROGRAM, "--home", str(home), "serve", "--listen", "127.0.0.1:0", "--workers", "2", "--json"]
+    done = subprocess.run(words, capture_output=True, text=True, env=environment(), timeout=120, check=False)
+    assert done.returncode == 6, done.stderr
+    assert json.loads(done.stderr.splitlines()[-1])["error"] == "ForeignFile"
+
+
+def test_workers_end_with_the_one_that_started_them(home: Path, tmp_path: Path) -> None:
+    """Nobody is left behind when it is killed."""
+    if not Path("/proc/self/task").exists():
+        pytest.skip("needs Linux")
+    with program(home, tmp_path, "--workers", "2") as running:
+        left = children(running.process.pid)
+        running.process.kill()
+        running.process.wait(30)
+        until = time.monotonic() + 30
+        while any(
+            Path(f"/proc/{one}/cmdline").exists() and Path(f"/proc/{one}/cmdline").read_bytes()
+            for one in left
+        ):
+            assert time.monotonic() < until
+            time.sleep(0.05)
+
+
 def test_doors_open_longest_paths_first(home: Path) -> None:
     """So the one at `/` takes only what no other takes."""
-    from muniment.surfaces.serve.house import House
 
     async def opened() -> list[str]:
         with muniment.open(home) as peer:
@@ -482,11 +556,8 @@ def test_doors_open_longest_paths_first(home: Path) -> None:
             finally:
                 house.close()
 
-    import asyncio
-
     paths = asyncio.run(opened())
     assert paths == sorted(paths, key=len, reverse=True)
-    assert gate.Gate
 
 
 def test_many_clients_at_once(home: Path) -> None:

@@ -165,6 +165,11 @@ class PeerStore:
         rows = self._connections.link().run(_AGENT + "WHERE key = ?", (key,))
         return _agent(rows[0]) if rows else None
 
+    def agents_of(self, controller: bytes) -> list[AgentRow]:
+        """The agents whose controller has that public key, by name."""
+        rows = self._connections.link().run(_AGENT + "WHERE controller = ? ORDER BY folded", (controller,))
+        return [_agent(row) for row in rows]
+
     # Banks
 
     def add_bank(

@@ -73,6 +73,7 @@ class CommandLine(Context):
         check = chosen.pop("check")
         made = checked(**chosen)
         peer = self.peer
+        peer.standing_store()  # what is wrong with the folder is said here, and not by each of several processes
         if peer.host.keyring.needs_passphrase:  # once, before there are several processes to ask
             said = self._ask()
             self._passphrase = lambda: said

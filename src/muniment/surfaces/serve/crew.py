@@ -35,6 +35,7 @@ class Slot:
     def __init__(self, board: mmap.mmap, number: int, workers: int, ready: int) -> None:
         self._board, self._number, self._workers, self._ready = board, number, workers, ready
         self._house: House | None = None
+        self._parent = os.getppid()
 
     def attach(self, house: House) -> None:
         """Write this worker's counts from now on, and read those of the others where they are asked for."""
@@ -52,6 +53,8 @@ class Slot:
         if len(data) <= _SLOT_BYTES - _HEAD.size:
             at = self._number * _SLOT_BYTES
             self._board[at : at + _HEAD.size + len(data)] = _HEAD.pack(len(data), _sum(data)) + data
+        if os.getppid() != self._parent:  # whoever would stop this process is gone
+            os.kill(os.getpid(), signal.SIGTERM)
         if not self._house.stopping.is_set():
             asyncio.get_running_loop().call_later(_EVERY_S, self._write)
 
@@ -69,9 +72,15 @@ def _sum(data: bytes) -> int:
 
 
 class Crew:
-    """The process that starts the others. It serves nothing itself, and opens no file of the peer."""
+    """The process that starts the others. It serves nothing itself, and opens no file of the peer.
 
-    def __init__(self, workers: int) -> None:
+    Args:
+        workers: How many others.
+        patience_s: Seconds that they are given to end.
+    """
+
+    def __init__(self, workers: int, patience_s: float) -> None:
+        self._patience_s = patience_s
         if not hasattr(os, "fork"):
             raise InvalidInput("several workers need a system that can fork", "Leave --workers out.")
         self._workers = workers
@@ -156,13 +165,21 @@ class Crew:
         return ended
 
     def _end(self) -> None:
+        """Let all finish; whoever takes too long is ended, which loses nothing that was acknowledged."""
+        until = time.monotonic() + self._patience_s
+        self._tell(signal.SIGTERM)
+        while self._running and time.monotonic() < until:
+            self._reap()
+            time.sleep(0.02)
+        self._tell(signal.SIGKILL)
+        while self._running:
+            self._reap()
+            time.sleep(0.02)
+
+    def _tell(self, number: int) -> None:
         for process in self._running:
             with suppress(ProcessLookupError):
-                os.kill(process, signal.SIGTERM)
-        for process in list(self._running):
-            with suppress(ChildProcessError):
-                os.waitpid(process, 0)
-        self._running.clear()
+                os.kill(process, number)
 
     def _stop(self, *_: Any) -> None:
         self._stopping = True

@@ -72,7 +72,7 @@ def serve(
         else:
             from muniment.surfaces.serve.crew import Crew
 
-            doors = Crew(options.workers).run(
+            doors = Crew(options.workers, options.finish_s * 3).run(
                 lambda slot: ServingProcess(open_peer, options, listener, tls, slot=slot),
                 lambda paths: None if ready is None else ready(options.url(port), paths),
             )
