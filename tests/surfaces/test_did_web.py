@@ -107,12 +107,15 @@ class Site:
 
     def __init__(self, folder: Path) -> None:
         self.asked: list[str] = []
+        self.drip, self.over = False, threading.Event()
         self.answer: tuple[int, dict[str, str], bytes] = (404, {}, b"")
         self.certificate, private_key = self_signed(folder)
         site = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
+                while site.drip and not site.over.wait(0.05):
+                    self.wfile.write(b"x")
                 site.asked.append(f"{self.headers['host']}{self.path}")
                 status, headers, body = site.answer
                 self.send_response(status)
@@ -126,6 +129,7 @@ class Site:
                 """Quiet."""
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.handle_error = lambda *_: None  # type: ignore[method-assign] # clients hang up here
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(self.certificate, private_key)
         self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
@@ -149,6 +153,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
     thread = threading.Thread(target=made.server.serve_forever, args=(0.05,))
     thread.start()
     yield made
+    made.over.set()
     made.server.shutdown()
     thread.join()
     made.server.server_close()
@@ -183,6 +188,16 @@ def test_a_bad_answer_is_no_key(site: Site, answer: tuple[int, dict[str, str], b
         with pytest.raises(RefusedKey):
             resolver(f"{site.did}#a")
     assert len(site.asked) == 1
+
+
+def test_a_site_that_drips_is_given_up(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time is for the whole answer, and there are only so many at once that wait."""
+    monkeypatch.setattr(did_web, "SECONDS", 0.5)
+    site.drip = True
+    resolver = site.resolver()
+    for path in "abcde":
+        with pytest.raises(RefusedKey, match="in time" if path != "e" else "at once"):
+            resolver(f"{site.did}:{path}#a")
 
 
 def test_a_certificate_of_another_name_is_refused(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -367,6 +367,13 @@ def test_a_slow_client_holds_up_nobody(home: Path, monkeypatch: pytest.MonkeyPat
                 assert send(url, method="GET", path="/healthz")[0] == 200
                 assert slow.recv(65536).startswith(b"HTTP/1.1 408")
             assert mute.recv(65536) == b""
+        with socket.create_connection((place.hostname, place.port), timeout=20) as second:
+            second.sendall(f"GET /healthz HTTP/1.1\r\nhost: {place.netloc}\r\n\r\n".encode())
+            found = b""
+            while b'{"ok":true}' not in found:
+                found += second.recv(65536)
+            second.sendall(b"GET /healthz HTTP/1.1\r\nx: ")
+            assert second.recv(65536) == b""  # the second header is not waited for either
 
 
 def test_more_at_once_than_it_can_hold_is_refused_for_now(home: Path) -> None:

@@ -26,7 +26,7 @@ _TYPES: Mapping[str, dict[str, Any]] = {
 
 def schema_of(param: Param) -> dict[str, Any]:
     """The JSON schema of a parameter's value."""
-    schema = dict(_TYPES[param.type])
+    schema = dict(_TYPES.get(param.type, {}))
     if param.choices:
         schema["enum"] = list(param.choices)
     if param.minimum is not None:

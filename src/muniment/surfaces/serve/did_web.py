@@ -23,6 +23,7 @@ from muniment.identity.did import parse_did
 SECONDS = 5.0  # for one document, all in all
 KEPT_S, FAILED_S = 300.0, 30.0
 _KEPT = 256  # documents
+_AT_ONCE = 4
 _PATH = re.compile(r"[A-Za-z0-9._~-]{1,128}", re.ASCII)
 _HOST = re.compile(r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?)(?::([0-9]{1,5}))?", re.ASCII)
 
@@ -95,7 +96,7 @@ class Resolver:
         self._hosts = frozenset(hosts)
         self._lookup, self._public, self._trust = lookup or _addresses, public or is_public, trust
         self._kept: dict[str, tuple[float, Methods | MunimentError]] = {}
-        self._lock = threading.Lock()
+        self._lock, self._slots = threading.Lock(), threading.Semaphore(_AT_ONCE)
 
     def __call__(self, keyid: str) -> bytes:
         """The key of a DID URL.
@@ -136,6 +137,29 @@ class Resolver:
         return found
 
     def _fetch(self, host: str, port: int, path: str) -> Any:
+        """The document, or the refusal, in time however slowly it drips."""
+        if not self._slots.acquire(blocking=False):
+            raise RefusedKey("too many documents are being fetched at once", "Try again in some seconds.")
+        found: list[Any] = []
+
+        def work() -> None:
+            try:
+                found.append(self._get(host, port, path))
+            except RefusedKey as error:
+                found.append(error)
+            finally:
+                self._slots.release()
+
+        thread = threading.Thread(target=work, name="muniment-did-web", daemon=True)
+        thread.start()
+        thread.join(SECONDS)
+        if not found:
+            raise RefusedKey(f"{host} did not answer in time")
+        if isinstance(found[0], RefusedKey):
+            raise found[0]
+        return found[0]
+
+    def _get(self, host: str, port: int, path: str) -> Any:
         import httpx2
         import orjson
 

@@ -193,23 +193,44 @@ class _Server(uvicorn.Server):
 
 
 class _Patient(H11Protocol):
-    """A connection that gives a client some seconds for a request's header, and no more."""
+    """A connection that gives a client some seconds for each request's header, and no more."""
 
     HEADER_S = 10.0
+    _wait: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         """Begin to wait."""
         super().connection_made(transport)
-        self._header_wait = self.loop.call_later(self.HEADER_S, self._give_up)
+        self._expect()
+
+    def data_received(self, data: bytes) -> None:
+        """Go on waiting as long as no request has begun; between requests the keep-alive timer watches."""
+        super().data_received(data)
+        if self._idle():
+            self._expect()
+        else:
+            self._calm()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing more to wait for."""
-        self._header_wait.cancel()
+        self._calm()
         super().connection_lost(exc)
 
+    def _idle(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
+    def _expect(self) -> None:
+        if self._wait is None:
+            self._wait = self.loop.call_later(self.HEADER_S, self._give_up)
+
+    def _calm(self) -> None:
+        if self._wait is not None:
+            self._wait.cancel()
+            self._wait = None
+
     def _give_up(self) -> None:
-        # After the first request the keep-alive timer watches over idle connections.
-        if self.cycle is None and not self.transport.is_closing():
+        self._wait = None
+        if self._idle() and not self.transport.is_closing():
             self.transport.close()
 
 
