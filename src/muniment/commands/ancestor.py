@@ -143,7 +143,7 @@ COMMANDS = family(
             Param("query", "text", "What to look for", required=True, metavar="QUERY"),
             Param("k", "integer", "At most so many records", 10, minimum=1, maximum=LIMITS.recall_limit,
                   metavar="N"),
-            Param("mode", "text", "How to rank", "hybrid", choices=("vector", "text", "hybrid"), metavar="MODE"),
+            Param("mode", "text", "By words, by meaning, or by both", "hybrid", choices=("vector", "text", "hybrid"), metavar="MODE"),
         ),
         "read",
         False,

@@ -72,7 +72,7 @@ COMMANDS = family(
         "Lets a DID of another method name an agent of this installation, by a statement that the agent's key signs. "
         "Signed requests may then name the agent by it.",
         (Example("muniment agent bind did:example:ava --agent ava", "another name for ava"),),
-        (Param("did", "text", "The DID", required=True, positional=True, metavar="DID"),),
+        (Param("did", "text", "The DID that is to name the agent", required=True, positional=True, metavar="DID"),),
         "none",
         True,
         _bind,
