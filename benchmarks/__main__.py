@@ -13,11 +13,11 @@ import argparse
 import subprocess
 import sys
 
-from benchmarks import cold, common, ingest, memory, remember, speed, visible
+from benchmarks import cold, common, ingest, memory, remember, rpc, speed, visible
 from benchmarks.common import Report
 
 NAMES = (
-    *("remember", "ingest", "words", "speed", "memory", "visible", "cold"),
+    *("remember", "ingest", "words", "speed", "memory", "visible", "cold", "rpc"),
     *("locomo", "vectors", "scale", "fusion", "auto_recall", "recall", "integrity"),
 )
 OWN_TABLES = {"words", "locomo", "vectors", "scale", "fusion", "auto_recall", "recall", "integrity"}
@@ -29,6 +29,8 @@ def ours(name: str, *, quick: bool, million: bool) -> Report:
         return remember.bench(quick=quick)
     if name == "visible":
         return visible.bench(quick=quick)
+    if name == "rpc":
+        return rpc.bench(quick=quick)
     module = {"ingest": ingest, "speed": speed, "memory": memory, "cold": cold}[name]
     return module.bench(quick=quick, million=million)
 

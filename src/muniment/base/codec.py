@@ -21,7 +21,10 @@ EPOCH = b"muniment/epoch/1\0"  # commitments of epoch keys
 BODY = b"muniment/body/1\0"  # associated data of sealed bodies
 LINK = b"muniment/link/1\0"  # associated data of older epoch keys, sealed under a newer one
 EXPORT = b"muniment/export/1\0"  # signatures over manifests of exported banks
-DOMAINS: tuple[bytes, ...] = (ENTRY, EPOCH, BODY, LINK, EXPORT)
+HTTP_REQUEST = b'"@method": '  # how the base of a signed HTTP request begins (RFC 9421)
+HTTP_ANSWER = b'"@status": '  # and that of an answer
+BINDING = b"muniment/binding/1\0"  # a key says that another DID is its own
+DOMAINS: tuple[bytes, ...] = (ENTRY, EPOCH, BODY, LINK, EXPORT, HTTP_REQUEST, HTTP_ANSWER, BINDING)
 
 _TAG = b"\xd8\x2a"  # tag 42
 _ENTRY_LINK = _TAG + b"\x58\x25\x00" + CID_PREFIX

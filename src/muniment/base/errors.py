@@ -24,6 +24,7 @@ MunimentError
 │   └── RefusedTicket         `.reason` names what is wrong in it
 │   ├── RefusedFile           an exported bank that breaks its format; `.reason` names the rule
 │   └── RefusedKey            a malformed or small-order key
+│   └── RefusedSignature      a signed HTTP message; `.reason` names the rule
 ├── StorageError          the disk or a file                     (exit 6)
 │   ├── StoreBusy             a lock was not free in time
 │   ├── StoreFull             no space is left
@@ -38,10 +39,14 @@ MunimentError
 │   └── UnknownKey            the private key is not in custody here
 ├── ImportFailed          a file to import has a fatal line      (exit 8)
 ├── MissingExtra          an optional part is not installed      (exit 9)
-└── EmbedderError         no vectors come of a text              (exit 10)
-    ├── EmbedderUnavailable   no answer in time, or nothing there that answers
-    ├── EmbedderRefused       the server says no to key, model or text
-    └── EmbedderMismatch      an answer or a model file that is not what was asked for
+├── EmbedderError         no vectors come of a text              (exit 10)
+│   ├── EmbedderUnavailable   no answer in time, or nothing there that answers
+│   ├── EmbedderRefused       the server says no to key, model or text
+│   └── EmbedderMismatch      an answer or a model file that is not what was asked for
+└── RemoteError           another installation, asked over HTTP  (exit 11)
+    ├── Unreachable           no answer in time, or nothing there that answers
+    ├── Overloaded            too much is asked of it at once
+    └── BadAnswer             an answer that is none
 ```
 """
 
@@ -205,6 +210,17 @@ class RefusedTicket(Refused):
 
     def __init__(self, reason: str, next_step: str = "") -> None:
         super().__init__(f"ticket refused: {reason}", next_step)
+
+
+class RefusedSignature(Refused):
+    """A signed HTTP message that does not prove what it has to.
+
+    Attributes:
+        reason: One of `muniment.identity.http_signatures.REASONS`.
+    """
+
+    def __init__(self, reason: str, detail: str = "", next_step: str = "") -> None:
+        super().__init__(f"signature refused: {reason}" + (f" ({detail})" if detail else ""), next_step)
         self.reason = reason
 
 
@@ -294,3 +310,29 @@ class EmbedderRefused(EmbedderError):
 
 class EmbedderMismatch(EmbedderError):
     """Another number of vectors, another dimension, no usable numbers, or a model file that is another one."""
+
+
+class RemoteError(MunimentError):
+    """Another installation was asked over HTTP, and it did not come to an answer."""
+
+    exit_code = 11
+
+
+class Unreachable(RemoteError):
+    """No answer came in time, or nothing answers there."""
+
+
+class Overloaded(RemoteError):
+    """Too many requests at once, by this key or by all; nothing of the request was done.
+
+    Attributes:
+        retry_after: Seconds after which to try again.
+    """
+
+    def __init__(self, message: str, retry_after: float = 1.0, next_step: str = "") -> None:
+        super().__init__(message, next_step or f"Try again in {retry_after:g} s.")
+        self.retry_after = retry_after
+
+
+class BadAnswer(RemoteError):
+    """What answers there does not speak as an installation of muniment does."""

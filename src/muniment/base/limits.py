@@ -56,6 +56,13 @@ class Limits:
     ticket_chars: int = 4096
     ticket_peers: int = 16  # addresses in one ticket
     address_chars: int = 512
+    did_chars: int = 512  # a DID, or the DID URL of a key
+    did_document_bytes: int = 64 * 1024  # what a did:web leads to
+    request_bytes: int = 8 * 1024 * 1024  # the body of one request to `muniment serve`
+    request_calls: int = 256  # calls in one batch
+    nonces: int = 1_000_000  # signed requests remembered until they expire
+    tokens: int = 10_000  # bearer tokens kept, revoked ones included
+    answer_bytes: int = 64 * 1024 * 1024  # one answer that the client reads
 
 
 LIMITS = Limits()

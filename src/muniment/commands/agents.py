@@ -77,5 +77,6 @@ COMMANDS = family(
         "write",
         True,
         _mine,
+        local=True,
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
@@ -11,6 +11,7 @@ from muniment.base.errors import InvalidInput, UnknownAgent
 
 if TYPE_CHECKING:
     from muniment.agent import Agent
+    from muniment.commands.table import Result
     from muniment.peer import Peer
 
 
@@ -80,6 +81,32 @@ class Context:
         """
         peer = self.peer if for_write else self.standing_peer
         return peer.choose_agent(self.agent_name, for_write=for_write)
+
+    def agent_of(self, did: str) -> Agent:
+        """The agent that a DID names: its own key, one bound to it, or its name here.
+
+        Raises:
+            UnknownAgent: None goes by it.
+        """
+        from muniment.callers import find_agent
+
+        found = find_agent(self.standing_peer, did)
+        if found is None:
+            raise UnknownAgent(f"no agent goes by {did[:120]!r}", "See `muniment agent list`.")
+        return found
+
+    def acting_as(self, agent: Agent) -> Context:
+        """This context, with that agent as the one that acts."""
+        self.agent_name = agent.name
+        return self
+
+    def serve(self, options: Mapping[str, Any]) -> Result:  # noqa: ARG002 (surfaces that can, look at them)
+        """Hold the doors of this installation open until told to stop.
+
+        Raises:
+            InvalidInput: The surface can't.
+        """
+        raise InvalidInput("nothing can be served from here", "Run `muniment serve` in a terminal.")
 
     def stream(self) -> BinaryIO:
         """Where `-` leads.

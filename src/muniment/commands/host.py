@@ -75,6 +75,7 @@ COMMANDS = family(
         "read",
         True,
         _check,
+        local=True,
     ),
     Command(
         "verify",
@@ -109,6 +110,7 @@ COMMANDS = family(
         "write",
         True,
         _reindex,
+        local=True,
     ),
     Command(
         "doctor",

@@ -97,6 +97,7 @@ class Command:
         right: What it needs in the bank: `none`, `read`, `write` or `admin`.
         writes: Whether it may change anything.
         handler: Takes the context and the checked parameters; gives the result.
+        local: It is an affair of this installation, and never offered over a network.
     """
 
     name: str
@@ -106,6 +107,13 @@ class Command:
     right: Right
     writes: bool
     handler: Handler
+    local: bool = False
+
+    @property
+    def remote(self) -> bool:
+        """Whether it makes sense from afar: it works on a bank, and takes no file and no secret of this machine."""
+        bound = any(param.type in {"path", "secret"} for param in self.params)
+        return self.right != "none" and not self.local and not bound
 
     @property
     def summary(self) -> str:
@@ -124,6 +132,8 @@ GROUPS: Mapping[str, str] = {
     "bank": "Banks: memories that many keys may share.",
     "key": "The keys that sign.",
     "credential": "API keys of embedding servers, sealed.",
+    "token": "Bearer tokens, for clients that can't sign.",
+    "memory": "The same memory by the verbs and flags of its ancestor.",
 }
 
 # Full name -> family and summary: enough for every list, without importing a family.
@@ -146,10 +156,19 @@ _INDEX: Mapping[str, tuple[str, str]] = {
     "agent new": ("agents", "Make an agent: a key and a memory of its own."),
     "agent list": ("agents", "List the agents of this installation."),
     "agent show": ("agents", "Show an agent's keys and its memory."),
+    "agent bind": ("serving", "Let another DID name an agent."),
     "key mine": ("agents", "Say that all entries by an agent's key are its own."),
     "credential set": ("credentials", "Keep a provider's API key, sealed."),
     "credential list": ("credentials", "List the providers that have an API key."),
     "credential remove": ("credentials", "Forget a provider's API key."),
+    "token new": ("serving", "Make a bearer token for an agent."),
+    "token list": ("serving", "List the tokens that were given out."),
+    "token revoke": ("serving", "Take a token back."),
+    "memory grant": ("ancestor", "Keep a memory."),
+    "memory recall": ("ancestor", "Find memories."),
+    "memory list": ("ancestor", "List memories, newest first."),
+    "memory archive": ("ancestor", "Move a memory's text to content-addressed storage."),
+    "serve": ("serving", "Answer agents over HTTP."),
     "init": ("host", "Choose how this installation is set up."),
     "check": ("host", "Look for damage in files, and mend what can be made again."),
     "verify": ("host", "Prove every signature and every right to write."),

@@ -14,6 +14,7 @@ from muniment.store import migrate
 from muniment.store.connection import Connections
 from muniment.store.link import Link
 from muniment.store.migrate import PEER, Kind
+from muniment.store.visitors import VisitorStore
 
 BankKind = Literal["agent", "shared"]
 _BANK = "SELECT bank, kind, name, agent, file, listed, created FROM banks "
@@ -56,11 +57,13 @@ class PeerStore:
 
     Attributes:
         path: The file.
+        visitors: The part about those who come over a network.
     """
 
     def __init__(self, path: Path, connections: Connections) -> None:
         self.path = path
         self._connections = connections
+        self.visitors = VisitorStore(connections)
 
     @classmethod
     def open(
@@ -161,6 +164,11 @@ class PeerStore:
         """The agent with that public key; None if there is none."""
         rows = self._connections.link().run(_AGENT + "WHERE key = ?", (key,))
         return _agent(rows[0]) if rows else None
+
+    def agents_of(self, controller: bytes) -> list[AgentRow]:
+        """The agents whose controller has that public key, by name."""
+        rows = self._connections.link().run(_AGENT + "WHERE controller = ? ORDER BY folded", (controller,))
+        return [_agent(row) for row in rows]
 
     # Banks
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import click
 from muniment.base.errors import InvalidInput
 from muniment.base.limits import LIMITS
 from muniment.commands.context import Context, Tick
-from muniment.commands.table import Command, Param, invoke
+from muniment.commands.table import Command, Param, Result, invoke
 from muniment.commands.values import from_words
 from muniment.surfaces.cli.build import Globals, TableGroup
 from muniment.surfaces.cli.output import Output
@@ -63,6 +63,28 @@ class CommandLine(Context):
             yield self._bar
         self._bar = None
 
+    def serve(self, options: Mapping[str, Any]) -> Result:
+        """Serve from this process, or from several that it starts."""
+        from muniment.peer import open_peer
+        from muniment.surfaces.serve.options import options as checked
+        from muniment.surfaces.serve.run import serve
+
+        chosen = dict(options)
+        check = chosen.pop("check")
+        made = checked(**chosen)
+        peer = self.peer
+        peer.standing_store()  # what is wrong with the folder is said here, and not by each of several processes
+        if peer.host.keyring.needs_passphrase:  # once, before there are several processes to ask
+            said = self._ask()
+            self._passphrase = lambda: said
+        self.close()
+
+        def ready(url: str, paths: Sequence[str]) -> None:
+            self.output.error(f"serving {', '.join(paths)} at {url}")
+
+        home, passphrase = self.home, self._passphrase
+        return serve(lambda: open_peer(home, passphrase=passphrase), made, ready=ready, check=check)
+
 
 def run(given: Globals, command: Command, words: dict[str, Sequence[str]]) -> None:
     """Translate, call, show.
@@ -78,7 +100,7 @@ def run(given: Globals, command: Command, words: dict[str, Sequence[str]]) -> No
         if value is not None:
             params[param.name] = value
     with CommandLine(given, output) as context:
-        result = invoke(command.name, context, params)
+        result = _done(given, command, context, params)
         if getattr(result, "path", None) == STDIN:
             # The stream itself is the answer; the report would spoil it.
             if output.person_at_stderr:
@@ -93,6 +115,17 @@ def run(given: Globals, command: Command, words: dict[str, Sequence[str]]) -> No
             output.text(text)
     if getattr(result, "ok", True) is False:
         raise click.exceptions.Exit(1)
+
+
+def _done(given: Globals, command: Command, context: Context, params: dict[str, Any]) -> Result:
+    """What the command gives: here, or where `--url` leads."""
+    if given.url is None:
+        if given.key_file is not None:
+            raise InvalidInput("--key-file signs what goes to --url, and there is none", "Give both.")
+        return invoke(command.name, context, params)
+    from muniment.surfaces.cli.remote import ask
+
+    return ask(command, context, given.url, given.key_file, params)
 
 
 def _plain(name: str) -> Callable[[Any], str]:

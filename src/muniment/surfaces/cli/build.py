@@ -19,6 +19,8 @@ class Globals:
     home: str | None = None
     agent: str | None = None
     json: bool = False
+    url: str | None = None
+    key_file: str | None = None
 
 
 Run = Callable[[Globals, Command, dict[str, Sequence[str]]], None]
@@ -38,6 +40,13 @@ def global_options(*, without: Sequence[str] = ()) -> list[click.Parameter]:
     found: list[click.Parameter] = [
         click.Option(["--home"], metavar="DIR", help=home, shell_complete=_paths),
         click.Option(["--agent"], metavar="NAME", help=agent),
+        click.Option(["--url"], metavar="URL", help="Ask the installation that is served there."),
+        click.Option(
+            ["--key-file"],
+            metavar="FILE",
+            help="With --url: sign with the seed in this file.",
+            shell_complete=_paths,
+        ),
         click.Option(["--json"], is_flag=True, help="Print JSON, for programs."),
     ]
     for option in found:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from muniment.commands.results import Checkup, Chosen, Claimed, Exported, Findings, Listed
+from muniment.surfaces.cli import serving
 from muniment.surfaces.cli.unasked import attachment_line, config_lines, preview_text
 from muniment.surfaces.cli.words import count, number, one_line, shown, size, utc
 from muniment.views import AgentInfo, CredentialInfo, Hit, Hits, ImportReport, Record, Remembered, Stats, Why
@@ -381,4 +382,5 @@ WRITE: Mapping[str, Callable[[Any], str]] = {
     "verify": _verified,
     "reindex": reindexed_line,
     "doctor": _findings,
+    **serving.WRITE,
 }

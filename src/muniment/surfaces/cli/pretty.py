@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from muniment.commands.results import Checkup, Chosen, Exported, Findings, Listed
-from muniment.surfaces.cli import plain
+from muniment.surfaces.cli import plain, serving
 from muniment.surfaces.cli.unasked import drawn_attachment, drawn_config, drawn_preview
 from muniment.surfaces.cli.words import (
     count,
@@ -371,6 +371,10 @@ def _findings(result: Findings) -> RenderableType:
     return table
 
 
+def _as_lines(write: Callable[[Any], str]) -> Callable[[Any], RenderableType]:
+    return lambda result: Text(write(result))
+
+
 DRAW: Mapping[str, Callable[[Any], RenderableType]] = {
     "remember": _remembered,
     "recall": _hits,
@@ -401,4 +405,5 @@ DRAW: Mapping[str, Callable[[Any], RenderableType]] = {
         ("● ", GOOD if result.ok else WARN), plain.reindexed_line(result)
     ),
     "doctor": _findings,
+    **{name: _as_lines(write) for name, write in serving.WRITE.items()},
 }
