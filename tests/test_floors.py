@@ -45,6 +45,8 @@ FLOORS: list[list[str]] = [
             "verify",
             "views",
         ),
+        *("memory", "values", "describing", "refs", "members", "bank_views", "shared_banks", "setting_up"),
+        *("granting", "revoking", "invites", "forking", "rotation", "default_banks", "trust"),
     ],
     ["commands"],
     ["surfaces", "testing", "demo"],

@@ -42,8 +42,10 @@ class Reader:
 
         Raises:
             NotPermitted: It may not, or not any more.
+            UnknownBank: The bank was deleted here.
         """
         self._named, self._stamps = {}, {}
+        self._bank.enter()
         authority = self._bank.authority
         authority.check_read(self._key, self._bank.host.clock.now_ms())
         return authority

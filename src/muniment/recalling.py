@@ -11,7 +11,7 @@ from muniment.base.limits import LIMITS
 from muniment.ledger.acts import Remember
 from muniment.ledger.authority import Authority
 from muniment.query import Where, choice
-from muniment.ranking import MODES, RECENT, Asked, Ranked, ask, rank
+from muniment.ranking import MODES, RECENT, Asked, Ranked, ask, rank, weighed
 from muniment.reading import Reader, check_limit, is_ahead
 from muniment.store.base import LIVE_ONLY, Filter, State, VersionRow
 from muniment.views import Hit, Hits, Term, Why
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from muniment.recall.lexical import Scored
     from muniment.recall.snippet import Snippets
+    from muniment.trust import Weights
 
 SNIPPET_CHARS = 200
 
@@ -31,8 +32,17 @@ class Recaller:
     def __init__(self, bank: Bank, reader: Reader) -> None:
         self._bank, self._reader = bank, reader
 
-    def recall(self, query: str, where: Where, limit: int, mode: str | None, *, context: bool) -> Hits:
-        """Ranked records; a query without words lists the newest.
+    def recall(
+        self,
+        query: str,
+        where: Where,
+        limit: int,
+        mode: str | None,
+        *,
+        context: bool,
+        weigh: Callable[[], Weights | None] | None = None,
+    ) -> Hits:
+        """Ranked records; a query without words lists the newest. `weigh` says what each version's score is worth.
 
         Raises:
             LimitExceeded | InvalidInput: A limit or a filter has no meaning.
@@ -48,7 +58,8 @@ class Recaller:
         asked = ask(self._bank, query, mode)
         if asked.mode == RECENT:
             return self._recent(rule, where.past, limit, authority)
-        return self._ranked(asked, rule, where.past, limit, authority, context=context)
+        weights = None if weigh is None else weigh()
+        return self._ranked(asked, rule, where.past, limit, authority, context=context, weights=weights)
 
     def _recent(self, rule: Filter, past: bool, limit: int, authority: Authority) -> Hits:
         asked = limit * 2 + 8
@@ -73,17 +84,29 @@ class Recaller:
         return Hits(hits, "recent")
 
     def _ranked(
-        self, asked: Asked, rule: Filter, past: bool, limit: int, authority: Authority, *, context: bool
+        self,
+        asked: Asked,
+        rule: Filter,
+        past: bool,
+        limit: int,
+        authority: Authority,
+        *,
+        context: bool,
+        weights: Weights | None,
     ) -> Hits:
         allow = None if rule == LIVE_ONLY else self._mask(rule)
         depth = limit + 4
         while True:
             found = rank(self._bank, asked, depth, allow, past=past, context=context)
+            least = found[-1].score if weights is not None and len(found) >= depth else 0.0
+            found = weighed(found, weights)
             rows = {row.ord: row for row in self._bank.store.versions([one.ord for one in found])}
             order = self._due([rows[one.ord] for one in found if one.ord in rows])
             kept = order if past else self._collapse(order, authority)
             opened = self._first(kept, limit)
-            if len(opened) >= limit or len(found) < depth:
+            scores = {one.ord: one.score for one in found}
+            # A weight is 1 at most: what was not ranked yet can't pass what scores more than the last one did.
+            if len(found) < depth or (len(opened) >= limit and scores[opened[-1][0].ord] >= least):
                 break
             depth *= 4
         return Hits(self._hits(opened, found, asked.text, authority), asked.mode, asked.degraded)

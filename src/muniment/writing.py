@@ -64,11 +64,16 @@ class Writer:
         header = Header(self._bank.id, self._key, prev, authority.heads, at, epoch, tuple(refs), ())
         return self._append(header, bodies)
 
-    def commit_control(self, authority: Authority, acts: Sequence[Control], now: int) -> tuple[Entry, int]:
+    def commit_control(
+        self,
+        authority: Authority,
+        acts: Sequence[Control],
+        now: int,
+        prev: tuple[EntryId, ...] | None = None,
+    ) -> tuple[Entry, int]:
         """Sign and store control acts as one entry; needs an open `bank.write()`."""
-        header = Header(
-            self._bank.id, self._key, self._prev(), authority.heads, self._at(now), None, (), tuple(acts)
-        )
+        prev = self._prev() if prev is None else prev
+        header = Header(self._bank.id, self._key, prev, authority.heads, self._at(now), None, (), tuple(acts))
         before = self._bank.rulings.judged()
         entry, seq = self._append(header, [])
         self._bank.rulings.refresh()

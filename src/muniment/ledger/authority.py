@@ -265,10 +265,17 @@ class Authority(Permits):
     def expired(self, now_ms: int) -> frozenset[bytes]:
         """Keys with an expired lease that no revocation hits yet: an admin's peer cuts them."""
         return frozenset(
-            key
-            for key in self.keys
-            if any(lease.until is not None and lease.until <= now_ms for lease in self._leases.open(key))
+            lease.key for lease in self._expiring if lease.until is not None and lease.until <= now_ms
         )
+
+    @cached_property
+    def _expiring(self) -> list[Lease]:
+        open_ = (lease for key in self.keys for lease in self._leases.open(key))
+        return [lease for lease in open_ if lease.until is not None]
+
+    def revoked(self, key: bytes) -> bool:
+        """Whether a standing revocation names a key, be it a member's or an invite's."""
+        return self._leases.is_revoked(key)
 
     def why(self, key: bytes) -> list[LeaseView]:
         """Every grant to a key, also void ones, with what became of it."""

@@ -243,6 +243,10 @@ class Leases:
         """All standing revocations that hit a lease, also those that others replace or outdo."""
         return [one for one in self._of.get(lease.key, ()) if self.hits(one, lease)]
 
+    def is_revoked(self, key: bytes) -> bool:
+        """Whether any standing revocation names a key, whatever it holds."""
+        return any(one.under is not None for one in self._of.get(key, ()))
+
     def hits(self, revocation: Revocation, lease: Lease) -> bool:
         """Whether a revocation takes a lease away: it stands, is stronger, and was not known when it was given."""
         under = revocation.under
