@@ -190,9 +190,7 @@ def restore(bank: Bank, by: bytes, before: dict[bytes, list[Terms]]) -> EntryId:
         acts: list[Control] = []
         for key, held in before.items():
             acts.append(Revoke(key, tips_of(bank, authority, key)))
-            for terms in held:
-                if _may(authority, by, key, terms, now):
-                    acts.append(terms.act(key))
+            acts += [terms.act(key) for terms in held if _may(authority, by, key, terms, now)]
         return decide(bank, by, acts, now)[0].id
 
 

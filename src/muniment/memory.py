@@ -348,7 +348,7 @@ class Memory:
 
 
 def asking(own: Bank, key: bytes) -> Asker:
-    """Relative to whom an agent's questions are: all keys of its own bank that are or were its, and its controllers'."""
+    """Relative to whom an agent's questions are: all keys that are or were its own, and its controllers'."""
     authority = own.authority
     return Asker(authority.agents | {key}, authority.controllers)
 

@@ -119,7 +119,7 @@ class Writer:
         raise KeyUsedElsewhere(
             f"the key {to_did(self._key)} has signed entries that this installation does not know of, "
             "or the bank's file is older than the keyring's journal",
-            "If you restored a backup or copied the folder: `muniment key mine`. If not, the key may be stolen.",
+            "If you restored a backup or copied the folder: `muniment key mine`. If not: `muniment key not-mine`.",
         )
 
     def _leads_back(self, tips: tuple[EntryId, ...], slot: JournalSlot) -> bool:

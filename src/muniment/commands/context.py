@@ -11,7 +11,9 @@ from muniment.base.errors import InvalidInput, UnknownAgent
 
 if TYPE_CHECKING:
     from muniment.agent import Agent
+    from muniment.memory import Memory
     from muniment.peer import Peer
+    from muniment.shared_banks import Banks
 
 
 class Tick(Protocol):
@@ -80,6 +82,24 @@ class Context:
         """
         peer = self.peer if for_write else self.standing_peer
         return peer.choose_agent(self.agent_name, for_write=for_write)
+
+    def memory(self, bank: str | None, *, for_write: bool = False) -> Memory:
+        """What the acting agent keeps in a bank, or in its own.
+
+        Raises:
+            UnknownBank | Ambiguous: No bank goes by that name, or several do.
+            UnknownAgent: As for `agent`.
+        """
+        agent = self.agent(for_write=for_write)
+        return agent if bank is None else agent.bank(bank)
+
+    def banks(self, *, owner: bool, for_write: bool = False) -> Banks:
+        """The banks, for the acting agent's key or for the owner's.
+
+        Raises:
+            UnknownAgent | Ambiguous: As for `agent`.
+        """
+        return self.standing_peer.banks if owner else self.agent(for_write=for_write).banks
 
     def stream(self) -> BinaryIO:
         """Where `-` leads.

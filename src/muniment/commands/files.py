@@ -6,20 +6,28 @@ from pathlib import Path
 from typing import Any
 
 from muniment.commands.context import Context
+from muniment.commands.records import BANK
 from muniment.commands.results import Exported
 from muniment.commands.table import Command, Example, Param, Result, family
 
 STREAM = "-"
 
 
-def _import(context: Context, /, *, path: str | Path, format: str, on_error: str) -> Result:  # noqa: A002
-    agent = context.agent(for_write=True)
+def _import(context: Context, /, *, path: str | Path, format: str, on_error: str, bank: str | None) -> Result:  # noqa: A002
+    agent = context.memory(bank, for_write=True)
     with context.watch("Importing", "bytes") as tick:
         return agent.import_from(path, format=format, on_error=on_error, progress=tick)
 
 
-def _export(context: Context, /, *, path: str | Path, format: str) -> Result:  # noqa: A002, ARG001 (there is one)
-    agent = context.agent()
+def _export(
+    context: Context,
+    /,
+    *,
+    path: str | Path,
+    format: str,
+    bank: str | None,
+) -> Result:
+    agent = context.memory(bank)
     target: Any = context.stream() if str(path) == STREAM else Path(path)
     with context.watch("Exporting", "records") as tick:
         return Exported(str(path), agent.export_to(target, progress=tick))
@@ -43,6 +51,7 @@ COMMANDS = family(
                   choices=("auto", "jsonl", "chat", "markdown", "locomo", "longmemeval")),
             Param("on_error", "text", "What to do with a line that can't be taken: report it and go on, or stop",
                   "skip", choices=("skip", "fail"), metavar="CHOICE"),
+            BANK,
         ),
         "write",
         True,
@@ -60,6 +69,7 @@ COMMANDS = family(
             Param("path", "path", "The file to write; `-` is standard output", STREAM, positional=True,
                   metavar="FILE"),
             Param("format", "text", "What to write", "jsonl", choices=("jsonl",), metavar="FORMAT"),
+            BANK,
         ),
         "read",
         False,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from muniment.commands.context import Context
+from muniment.commands.records import BANK
 from muniment.commands.results import Checkup, Chosen, Findings
 from muniment.commands.table import Command, Example, Param, Result, family
 
@@ -13,20 +14,20 @@ def _init(context: Context, /, **chosen: Any) -> Result:
     return Chosen(context.peer.init(**chosen))
 
 
-def _check(context: Context, /, *, rebuild: bool) -> Result:
-    agent = context.agent()
+def _check(context: Context, /, *, rebuild: bool, bank: str | None) -> Result:
+    agent = context.memory(bank)
     with context.watch("Checking", "steps") as tick:
         return Checkup(agent.name, agent.check(rebuild=rebuild, progress=tick), rebuilt=rebuild)
 
 
-def _verify(context: Context, /) -> Result:
-    agent = context.agent()
+def _verify(context: Context, /, *, bank: str | None) -> Result:
+    agent = context.memory(bank)
     with context.watch("Verifying", "entries") as tick:
         return agent.verify(progress=tick)
 
 
-def _reindex(context: Context, /) -> Result:
-    agent = context.agent()
+def _reindex(context: Context, /, *, bank: str | None) -> Result:
+    agent = context.memory(bank)
     with context.watch("Embedding", "memories") as tick:
         return agent.reindex(progress=tick)
 
@@ -64,7 +65,7 @@ COMMANDS = family(
             Example("muniment check", "look"),
             Example("muniment check --rebuild", "make tables and indexes again"),
         ),
-        (Param("rebuild", "flag", "Make all that is derived again from the signed entries", False),),
+        (Param("rebuild", "flag", "Make all that is derived again from the signed entries", False), BANK),
         "read",
         True,
         _check,
@@ -74,7 +75,7 @@ COMMANDS = family(
         "Checks every signature and every hash again, and works out afresh who had the right to write what. Entries "
         "without effect are listed with their authors.",
         (Example("muniment verify", "prove the bank"),),
-        (),
+        (BANK,),
         "read",
         False,
         _verify,
@@ -85,7 +86,7 @@ COMMANDS = family(
         "missing: of memories from before, or from a time when the embedder did not answer. Stopped anywhere, it goes "
         "on where it was. Vectors of other models stay.",
         (Example("muniment reindex", "after choosing an embedder"),),
-        (),
+        (BANK,),
         "write",
         True,
         _reindex,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from muniment.commands.results import Checkup, Chosen, Claimed, Exported, Findings, Listed
+from muniment.surfaces.cli import plain_banks
 from muniment.surfaces.cli.words import count, number, one_line, shown, size, utc
 from muniment.views import AgentInfo, CredentialInfo, Hit, Hits, ImportReport, Record, Remembered, Stats, Why
 
@@ -309,6 +310,7 @@ WRITE: Mapping[str, Callable[[Any], str]] = {
     "agent list": _agents,
     "agent show": _agent,
     "key mine": claimed_line,
+    **plain_banks.WRITE,
     "credential set": kept_line,
     "credential list": _credentials,
     "credential remove": forgotten_line,
