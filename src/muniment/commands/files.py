@@ -24,7 +24,7 @@ def _export(
     /,
     *,
     path: str | Path,
-    format: str,
+    format: str,  # noqa: A002, ARG001 (there is one)
     bank: str | None,
 ) -> Result:
     agent = context.memory(bank)

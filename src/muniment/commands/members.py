@@ -56,7 +56,7 @@ COMMANDS = family(
     Command(
         "bank members",
         "Lists each key with its level, how long it holds, whether it may pass it on, and a fingerprint to compare "
-        "with its owner. `expired, cut pending` means that its time is over and no admin's installation has cut it yet.",
+        "with its owner. `expired, cut pending` means that its time is over and no admin's peer has cut it yet.",
         (Example("muniment bank members team", "who is in"),),
         (NAMED, OWNER),
         "read",
