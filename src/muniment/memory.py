@@ -88,6 +88,7 @@ class Memory:
         valid_from: Time | None = None,
         valid_until: Time | None = None,
         id: str | None = None,  # noqa: A002 - the field's name in the design
+        old_epoch: bool = False,
     ) -> Remembered:
         """Keep a memory: signed, sealed and on the disk when this returns.
 
@@ -107,6 +108,8 @@ class Memory:
             valid_from: From when it is true.
             valid_until: Until when.
             id: A record id (UUID) to use in place of a new one.
+            old_epoch: Where the readers have changed and no admin has sealed the bank anew, seal under the old key,
+                which those who left hold too, and don't wait.
 
         Raises:
             LimitExceeded | InvalidInput: A value is over a limit or has no meaning.
@@ -128,7 +131,7 @@ class Memory:
             id=None if id is None else parse_record(id),
         )
         self._settle()
-        result = remember(self._bank, self._key, [draft])[0]
+        result = remember(self._bank, self._key, [draft], old_epoch=old_epoch)[0]
         self._writes += 1
         if self._writes % _TIDY_EVERY == 0:
             self._bank.tidy()

@@ -40,10 +40,14 @@ def next_at(last: int, now: int) -> int:
 
 
 class Writer:
-    """Writes into one bank with one key of this peer."""
+    """Writes into one bank with one key of this peer.
 
-    def __init__(self, bank: Bank, key: bytes) -> None:
-        self._bank, self._key = bank, key
+    `old_epoch`: where no epoch stands for exactly the readers of now, seal under the newest one that is open to the
+    key, which others may hold too.
+    """
+
+    def __init__(self, bank: Bank, key: bytes, *, old_epoch: bool = False) -> None:
+        self._bank, self._key, self._old_epoch = bank, key, old_epoch
 
     # Entries
 
@@ -165,9 +169,12 @@ class Writer:
         if epoch is None:
             level = authority.level(self._key, now)
             if level is None or level.code < ADMIN:
+                if self._old_epoch and (older := self._newest_epoch(authority)) is not None:
+                    return older
                 raise WaitingForKey(
                     "the readers of this bank have changed and no key is sealed to exactly them yet",
-                    "An admin's peer starts a new epoch at its next write; write again after syncing with it.",
+                    "An admin's peer starts a new epoch at its next write; write again after syncing with it, or say "
+                    "--old-epoch: then those who were readers until now can read it too.",
                 )
             epoch = self.start_epoch(authority, now)
             authority = self._bank.rulings.authority
@@ -178,6 +185,17 @@ class Writer:
                 "Sync with a member who holds it; any of them may share it.",
             )
         return epoch, key
+
+    def _newest_epoch(self, authority: Authority) -> tuple[EpochId, bytes] | None:
+        """The newest standing epoch that is open to the key."""
+        mine = self._bank.epoch_keys(self._key)
+        heads = sorted(
+            authority.epoch_heads, key=lambda head: (authority.epochs[head].at, head), reverse=True
+        )
+        for epoch in heads:
+            if (key := mine.get(authority, epoch)) is not None:
+                return epoch, key
+        return None
 
     def start_epoch(self, authority: Authority, now: int) -> EpochId:
         """Start an epoch for all readers of now; needs an open `bank.write()` and an admin's key."""

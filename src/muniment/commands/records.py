@@ -119,6 +119,8 @@ COMMANDS = family(
             Param("valid_from", "time", f"True from this time on: {_TIME}", metavar="TIME"),
             Param("valid_until", "time", f"True up to this time: {_TIME}", metavar="TIME"),
             Param("tool", "flag", "It is the output of a tool: it never hides what a person or an agent wrote", False),
+            Param("old_epoch", "flag", "If the bank waits for a new key, seal under the old one, which those who left "
+                  "hold too", False),
             BANK,
         ),
         "write",
