@@ -105,6 +105,7 @@ class Leases:
         by_key: Leases of each key that stand or wait, strongest first.
         granted: Every lease, standing or not, by the place of its act.
         revoked: Every revocation by the place of its act.
+        deciders: The authors of control entries.
     """
 
     def __init__(self, bank: BankId, past: Past, cuts: Cuts) -> None:
@@ -116,6 +117,7 @@ class Leases:
         self._by: dict[bytes, list[Revocation]] = defaultdict(list)
         self._open: dict[bytes, list[Lease]] = {}
         self._deciding: dict[tuple[Lease, bool], tuple[Revocation, ...]] = {}
+        self.deciders = frozenset(entry.header.by for entry in past.order)
         self._collect(bank)
         self._judge()
 
