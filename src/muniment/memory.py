@@ -105,11 +105,10 @@ class Memory:
             created_at: When it was said, Unix ms, `datetime` or ISO 8601; now, if not given.
             type: `note`, `skill`, `bullet` or `message`.
             tool: The words came from a tool, so they are trusted less.
-            valid_from: From when it is true.
-            valid_until: Until when.
+            valid_from: From when it is true; `valid_until`: until when.
+            valid_until: See `valid_from`.
             id: A record id (UUID) to use in place of a new one.
-            old_epoch: Where the readers have changed and no admin has sealed the bank anew, seal under the old key,
-                which those who left hold too, and don't wait.
+            old_epoch: Don't wait for a key that only the readers of now hold: seal under the one before it.
 
         Raises:
             LimitExceeded | InvalidInput: A value is over a limit or has no meaning.
@@ -130,6 +129,9 @@ class Memory:
             tool=tool,
             id=None if id is None else parse_record(id),
         )
+        return self._remember(draft, old_epoch=old_epoch)
+
+    def _remember(self, draft: Draft, *, old_epoch: bool) -> Remembered:
         self._settle()
         result = remember(self._bank, self._key, [draft], old_epoch=old_epoch)[0]
         self._writes += 1

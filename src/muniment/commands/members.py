@@ -76,7 +76,7 @@ COMMANDS = family(
         (
             NAMED,
             _WHO,
-            Param("level", "text", "relay, read, write, admin or admin(n)", required=True, positional=True,
+            Param("level", "text", "`relay`, `read`, `write`, `admin` or `admin(n)`", required=True, positional=True,
                   metavar="LEVEL"),
             Param("until", "time", "When it ends", metavar="TIME"),
             Param("delegable", "flag", "It may be passed on, up to the same level and end", False),
