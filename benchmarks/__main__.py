@@ -13,11 +13,11 @@ import argparse
 import subprocess
 import sys
 
-from benchmarks import cold, common, ingest, memory, remember, rpc, speed, visible
+from benchmarks import authority, cold, common, ingest, memory, remember, rpc, speed, visible
 from benchmarks.common import Report
 
 NAMES = (
-    *("remember", "ingest", "words", "speed", "memory", "visible", "cold", "rpc"),
+    *("remember", "ingest", "words", "speed", "memory", "visible", "cold", "rpc", "authority"),
     *("locomo", "vectors", "scale", "fusion", "auto_recall", "recall", "integrity"),
 )
 OWN_TABLES = {"words", "locomo", "vectors", "scale", "fusion", "auto_recall", "recall", "integrity"}
@@ -27,6 +27,8 @@ def ours(name: str, *, quick: bool, million: bool) -> Report:
     """One benchmark that reports its bars."""
     if name == "remember":
         return remember.bench(quick=quick)
+    if name == "authority":
+        return authority.bench(quick=quick)
     if name == "visible":
         return visible.bench(quick=quick)
     if name == "rpc":

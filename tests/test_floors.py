@@ -55,6 +55,8 @@ FLOORS: list[list[str]] = [
             "replays",
             "tokens",
         ),
+        *("memory", "values", "describing", "refs", "members", "bank_views", "shared_banks", "setting_up"),
+        *("granting", "revoking", "invites", "forking", "rotation", "default_banks", "trust"),
     ],
     ["commands", "client"],
     ["surfaces", "testing", "demo"],

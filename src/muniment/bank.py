@@ -7,7 +7,7 @@ no flag, name or index says otherwise.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,8 +52,15 @@ class Host:
 class Bank:
     """One bank's store, authority and word index, shared by the doors of all callers of this process."""
 
-    def __init__(self, store: BankStore, host: Host, index_folder: Path | None) -> None:
+    def __init__(
+        self,
+        store: BankStore,
+        host: Host,
+        index_folder: Path | None,
+        enter: Callable[[], None] | None = None,
+    ) -> None:
         self.store, self.host = store, host
+        self._enter = enter  # refuses who comes to a bank that was taken off the list
         self.rulings = Rulings(store)
         self.seals = Seals(store)
         self._index_folder = index_folder
@@ -70,6 +77,15 @@ class Bank:
     def id(self) -> BankId:
         """The CID of the founding entry."""
         return self.store.bank
+
+    def enter(self) -> None:
+        """Refuse everybody where the bank was deleted on this peer.
+
+        Raises:
+            UnknownBank: It was.
+        """
+        if self._enter is not None:
+            self._enter()
 
     @property
     def authority(self) -> Authority:
@@ -155,6 +171,7 @@ class Bank:
 
     @contextmanager
     def _transaction(self) -> Iterator[Authority]:
+        self.enter()
         with self.store.write():
             self.rulings.refresh()
             seen = self.rulings.mark()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from muniment.base.errors import InvalidInput
 from muniment.platform.files import explain
@@ -24,6 +24,14 @@ _CHOICES = {
 _ANCESTOR: dict[str, Any] = {"analyzer": "plain", "fusion": "rrf", "context": False}
 
 
+class DefaultBank(NamedTuple):
+    """A bank that an agent gets by the settings: its name, the level, and whose it is (None: every agent's)."""
+
+    name: str
+    level: str = "write"
+    agent: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The settings of one peer folder.
@@ -38,6 +46,7 @@ class Settings:
         fusion: How words and meaning become one ranking: `convex`, weighted by evidence, or `rrf`, by rank.
         busy_ms: How long a write waits for another process, in milliseconds.
         witness: A file outside this folder that remembers how far each bank was; None for none.
+        default_memory_banks: Banks that agents get once and that are attached to their sessions.
         embedding: What turns text into vectors: the block of `muniment.embed.options`; None for words alone.
         rerank: What looks at the best records again: the block of `muniment.embed.rerank_options`; None for nothing.
     """
@@ -52,6 +61,7 @@ class Settings:
     fusion: Literal["convex", "rrf"] = "convex"
     busy_ms: int = 10_000
     witness: str | None = None
+    default_memory_banks: tuple[DefaultBank, ...] = ()
     embedding: Mapping[str, Any] | None = None
     rerank: Mapping[str, Any] | None = None
 
@@ -103,6 +113,8 @@ def from_mapping(values: Any, where: str) -> Settings:
             )
         if name in {"embedding", "rerank"}:
             _check_block(str(name), value, where)
+        elif name == "default_memory_banks":
+            values = {**values, name: _default_banks(value, where)}
         elif not _fits(name, value):
             raise InvalidInput(
                 f"{where}: {name} can't be {value!r}", "See docs/settings.md for what it takes."
@@ -126,6 +138,38 @@ def _check_block(name: str, value: Any, where: str) -> None:
     else:
         return
     raise InvalidInput(f"{where}: {fault.message}", fault.next_step)
+
+
+def _default_banks(value: Any, where: str) -> tuple[DefaultBank, ...]:
+    """A list for every agent, or lists by agent; each entry a name (write), or a name and a level."""
+    lists = value if isinstance(value, Mapping) else {None: value}
+    found = []
+    for agent, items in lists.items():
+        if not isinstance(items, list) or not (agent is None or (isinstance(agent, str) and agent)):
+            raise InvalidInput(
+                f"{where}: default_memory_banks can't be {str(value)[:60]!r}",
+                "Write a list of banks, or a list for each agent's name.",
+            )
+        found += [_default_bank(item, agent, where) for item in items]
+    return tuple(found)
+
+
+def _default_bank(item: Any, agent: str | None, where: str) -> DefaultBank:
+    named = {"name": item} if isinstance(item, str) else item
+    if not isinstance(named, Mapping) or not isinstance(named.get("name"), str) or not named["name"].strip():
+        raise InvalidInput(
+            f"{where}: default_memory_banks has {str(item)[:60]!r}",
+            "An entry is the name of a bank, or {name: NAME, level: read}.",
+        )
+    if unknown := {str(key) for key in named} - {"name", "level"}:
+        raise InvalidInput(
+            f"{where}: an entry of default_memory_banks has no {sorted(unknown)[0][:40]!r}",
+            "It has a name and a level.",
+        )
+    level = named.get("level", "write")
+    if level not in ("read", "write"):
+        raise InvalidInput(f"{where}: default_memory_banks gives {str(level)[:40]!r}", "Give read or write.")
+    return DefaultBank(named["name"].strip(), level, agent)
 
 
 def _fits(name: str, value: Any) -> bool:

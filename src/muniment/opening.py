@@ -10,7 +10,7 @@ from muniment.base.errors import RefusedBody, StoreCorrupt
 from muniment.base.ids import EntryId, cid_text
 from muniment.epoch_keys import EpochKeys
 from muniment.ledger import entry as entries
-from muniment.ledger.acts import REMEMBER, SET, VECTOR, Act, Remember, Set, UnknownAct, Vector, from_bytes
+from muniment.ledger.acts import REMEMBER, SET, VECTOR, Act, Remember, UnknownAct, Vector, from_bytes
 from muniment.ledger.authority import Authority
 from muniment.ledger.control import EpochId
 from muniment.ledger.entry import Entry, Header
@@ -171,12 +171,11 @@ class Opener:
         acts = [self._one(place, VECTOR, sealed) for place, sealed in zip(places, bodies, strict=True)]
         return [act if isinstance(act, Vector) else None for act in acts]
 
-    def values(self, places: Sequence[SetPlace]) -> list[Set | None]:
-        """`set` acts; None where a body is gone or stays shut."""
-        bodies = self._store.bodies([(place.seq, place.act) for place in places])
-        self.stamps = self._store.stamps(list({place.seq for place in places}))
-        acts = [self._one(place, SET, sealed) for place, sealed in zip(places, bodies, strict=True)]
-        return [act if isinstance(act, Set) else None for act in acts]
+    def value(self, place: SetPlace, kind: int = SET) -> Act | None:
+        """A `set` act, or a `describe` act if `kind` says so; None where its body is gone or stays shut."""
+        (sealed,) = self._store.bodies([(place.seq, place.act)])
+        self.stamps = self._store.stamps([place.seq])
+        return self._one(place, kind, sealed)
 
     def _one(self, row: VersionRow | VectorPlace | SetPlace, kind: int, sealed: bytes | None) -> Act | None:
         if sealed is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -44,12 +45,13 @@ if TYPE_CHECKING:
     from muniment.embed.base import Embedder
     from muniment.embed.rerank import Reranker
     from muniment.meaning import Meaning
+    from muniment.rotation import Keys
     from muniment.session import Session
+    from muniment.shared_banks import Banks
 
 AGENT_VARIABLE = "MUNIMENT_AGENT"
 OWNER = "owner"
 DEFAULT_AGENT = "default"
-UNSEALED = "file mode"  # keys that nothing but the mode of their file protects
 
 
 class Peer:
@@ -57,6 +59,7 @@ class Peer:
 
     Attributes:
         home: The peer folder.
+        default_memory_banks: What the settings name, as of opening or the last `reload`.
     """
 
     def __init__(
@@ -73,6 +76,7 @@ class Peer:
         self.home = home
         self.folder = PeerFolder(home)
         settings = load(home)
+        self.default_memory_banks = settings.default_memory_banks
         self._busy_ms = settings.busy_ms if busy_ms is None else busy_ms
         entropy = entropy or SystemEntropy()
         keyring = Keyring.open(self.folder, passphrase, entropy)
@@ -185,7 +189,7 @@ class Peer:
             key = self.host.keyring.create(label=name)
             by = owner if self.host.keyring.has(owner) else key
             founders = agent_founders(key, owner)
-            store = found(self.host, by, founders, self._make_store)
+            store = found(self.host, by, founders, self.make_store)
             now = self.host.clock.now_ms()
             try:
                 row = self._made_store().add_agent(name, key, store.bank, owner, now)
@@ -230,6 +234,20 @@ class Peer:
         """
         return (self.agent(agent) if isinstance(agent, str) else agent).session(name)
 
+    def reload(self) -> None:
+        """Read `default_memory_banks` again, and give and attach what it names by now.
+
+        Other settings hold from the next time the peer is opened.
+
+        Raises:
+            InvalidInput: The file is no list of settings, or one has no meaning; nothing is changed.
+            MunimentError: A bank can't be made or granted.
+        """
+        from muniment.default_banks import reload
+
+        self.default_memory_banks = load(self.home).default_memory_banks
+        reload(self)
+
     def name_of(self, key: bytes) -> str | None:
         """What this peer calls a key: an agent's name, `owner`, or a name given to it; None if nothing."""
         store = self._peer_store()
@@ -237,6 +255,20 @@ class Peer:
             return None
         row = store.agent_by_key(key)
         return store.name_of(key) if row is None else row.name
+
+    @property
+    def banks(self) -> Banks:
+        """The banks of this peer, for its owner's key; see `Agent.banks` for an agent's."""
+        from muniment.shared_banks import Banks
+
+        return Banks(self, None)
+
+    @property
+    def keys(self) -> Keys:
+        """The keys that sign on this installation."""
+        from muniment.rotation import Keys
+
+        return Keys(self)
 
     @property
     def credentials(self) -> Credentials:
@@ -277,41 +309,9 @@ class Peer:
                 nothing to choose in a folder that is in use.
             MissingExtra: The system keyring is chosen and its extra is not installed.
         """
-        sealing = passphrase is not None or use_system_keyring
-        if passphrase is not None and use_system_keyring:
-            raise InvalidInput("a passphrase and the system keyring are both chosen", "Choose one.")
-        settled = bool(self._rows())  # a folder that only holds API keys is not
-        if settled and (agent is not None or not (sealing or name)):
-            raise InvalidInput(
-                f"{self.home} is set up already", "See `muniment agent list`, `muniment doctor`."
-            )
-        if name is not None:
-            check_name(name)
-        self.folder.make()
-        if sealing:
-            self._seal_keys(passphrase)
-        if not settled:
-            self.new_agent(agent or DEFAULT_AGENT)
-        if name is not None:
-            self._made_store().set_meta("name", name)
-        return {
-            "home": str(self.home),
-            "name": self._made_store().meta("name"),
-            "owner": to_did(self._owner()),
-            "keys": self.host.keyring.protection,
-            "agents": [info.to_json() for info in self.agents()],
-        }
+        from muniment.setting_up import set_up
 
-    def _seal_keys(self, passphrase: str | None) -> None:
-        keyring = self.host.keyring
-        if keyring.protection not in {None, UNSEALED}:
-            raise InvalidInput(f"the keys are sealed already, by {keyring.protection}")
-        if passphrase is None:
-            keyring.use_system_keyring()
-        elif passphrase:
-            keyring.set_passphrase(None, lambda: passphrase)
-        else:
-            raise InvalidInput("an empty passphrase seals nothing", "Choose one of several words.")
+        return set_up(self, name, agent, passphrase, use_system_keyring=use_system_keyring)
 
     def doctor(self) -> list[Finding]:
         """What is well and what is not on this machine and in this folder."""
@@ -325,6 +325,10 @@ class Peer:
         with self._lock:
             if self._store is None and (create or self.exists):
                 self._store = PeerStore.open(self.home / "peer.db", busy_ms=self._busy_ms, create=create)
+                if self._store.meta("rotating") is not None:
+                    from muniment.rotation import finish
+
+                    finish(self)
             return self._store
 
     def _made_store(self) -> PeerStore:
@@ -339,6 +343,14 @@ class Peer:
     def _find(self, name: str) -> AgentRow | None:
         store = self._peer_store()
         return None if store is None else store.agent_by_name(name)
+
+    def agent_row(self, name: str) -> AgentRow:
+        """What `peer.db` says of an agent.
+
+        Raises:
+            UnknownAgent: None goes by that name.
+        """
+        return self._row(name)
 
     def _row(self, name: str) -> AgentRow:
         row = self._find(name)
@@ -372,18 +384,30 @@ class Peer:
             name = cid_text(bank)
             if name not in self._banks:
                 listed = self._peer_store()
-                if listed is None or listed.bank(bank) is None:
-                    raise UnknownBank(f"no bank {name} is on this peer", "See `muniment agent list`.")
+                row = None if listed is None else listed.bank(bank)
+                if row is None:
+                    raise UnknownBank(f"no bank {name} is on this peer", "See `muniment bank list`.")
                 path = self.home / "banks" / f"{name}.db"
                 if not path.exists():
                     raise StorageError(
                         f"the bank's file {path} is missing", "Restore it from a backup or another peer."
                     )
                 store = SqliteStore.open(path, bank=bank, busy_ms=self._busy_ms)
-                self._banks[name] = Bank(store, self.host, self.home / "index" / name)
+                enter = None if row.kind == "agent" else partial(self._enter, bank)
+                self._banks[name] = Bank(store, self.host, self.home / "index" / name, enter)
             return self._banks[name]
 
-    def _make_store(self, bank: BankId) -> BankStore:
+    def _enter(self, bank: BankId) -> None:
+        store = self._peer_store()
+        row = None if store is None else store.bank(bank)
+        if row is None or not row.listed:
+            name = cid_text(bank)
+            raise UnknownBank(
+                f"the bank {name} was deleted on this peer", f"Take it back: muniment bank undelete {name}"
+            )
+
+    def make_store(self, bank: BankId) -> BankStore:
+        """The empty file of a new bank."""
         banks = self.folder.sub("banks").make()
         return SqliteStore.create(Path(banks.path) / f"{cid_text(bank)}.db", bank, busy_ms=self._busy_ms)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from muniment.bank import Bank
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from muniment.embed.base import Vectors
     from muniment.recall.fusion import Background
     from muniment.recall.lexical import Scored
+    from muniment.trust import Weights
 
     Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
@@ -101,6 +102,15 @@ def rank(
         near = vectors.search(asked.vector, limit, allow, past)
         return [Ranked(one.ord, one.cosine, None, one.cosine) for one in near]
     return _both(bank, asked, max(limit, depth), allow, past=past, context=context)
+
+
+def weighed(found: list[Ranked], weights: Weights | None) -> list[Ranked]:
+    """A ranking in which each score is multiplied by the weight of its version; nothing that weighs 0 is left."""
+    if weights is None:
+        return found
+    worth = [(one, float(weights[one.ord]) if one.ord < len(weights) else 1.0) for one in found]
+    kept = [replace(one, score=one.score * weight) for one, weight in worth if weight > 0]
+    return sorted(kept, key=lambda one: -one.score)  # stable: equal scores keep their order
 
 
 def _both(

@@ -43,8 +43,10 @@ class Reader:
         Raises:
             NotPermitted: It may not, or not any more.
             RolledBack: The bank is older than its witness says.
+            UnknownBank: The bank was deleted here.
         """
         self._named, self._stamps = {}, {}
+        self._bank.enter()
         self._bank.compare()
         authority = self._bank.authority
         authority.check_read(self._key, self._bank.host.clock.now_ms())

@@ -12,7 +12,7 @@ from muniment.base.limits import LIMITS
 from muniment.ledger.acts import Remember
 from muniment.ledger.authority import Authority
 from muniment.query import Where, choice
-from muniment.ranking import MODES, RECENT, Asked, Ranked, ask, rank
+from muniment.ranking import MODES, RECENT, Asked, Ranked, ask, rank, weighed
 from muniment.reading import Reader, check_limit, is_ahead
 from muniment.reranking import reranked
 from muniment.sifting import LOOKED, standing
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from muniment.recall.lexical import Scored
     from muniment.recall.snippet import Snippets
+    from muniment.trust import Weights
 
 SNIPPET_CHARS = 200
 
@@ -37,6 +38,7 @@ class _Look:
     context: bool
     rerank: bool
     floor: bool
+    weights: Weights | None
 
 
 class Recaller:
@@ -55,8 +57,9 @@ class Recaller:
         context: bool,
         rerank: bool | None = None,
         floor: bool = False,
+        weigh: Callable[[], Weights | None] | None = None,
     ) -> Hits:
-        """Ranked records; a query without words lists the newest.
+        """Ranked records; a query without words lists the newest. `weigh` says what each version's score is worth.
 
         Raises:
             LimitExceeded | InvalidInput: A limit or a filter has no meaning.
@@ -72,7 +75,8 @@ class Recaller:
         asked = ask(self._bank, query, mode)
         if asked.mode == RECENT:
             return self._recent(rule, where.past, limit, authority)
-        look = _Look(limit, where.past, context, self._reranks(rerank), floor)
+        weights = None if weigh is None else weigh()
+        look = _Look(limit, where.past, context, self._reranks(rerank), floor, weights)
         return self._ranked(asked, rule, look, authority)
 
     def _reranks(self, wanted: bool | None) -> bool:
@@ -109,8 +113,12 @@ class Recaller:
         depth = wanted + 4
         while True:
             found = rank(self._bank, asked, depth, allow, past=look.past, context=look.context)
+            least = found[-1].score if look.weights is not None and len(found) >= depth else 0.0
+            found = weighed(found, look.weights)
             opened = self._first(self._shown(found, authority, past=look.past), wanted)
-            if len(opened) >= wanted or len(found) < depth:
+            scores = {one.ord: one.score for one in found}
+            # A weight is 1 at most: what was not ranked yet can't pass what scores more than the last one did.
+            if len(found) < depth or (len(opened) >= wanted and scores[opened[-1][0].ord] >= least):
                 break
             depth *= 4
         if look.floor:

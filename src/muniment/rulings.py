@@ -107,6 +107,10 @@ class Rulings:
                 self._chain.forget()
                 self._seen, self._authority = 0, None
 
+    def control(self) -> list[Entry]:
+        """The control entries read so far."""
+        return list(self._control.values())
+
     def revocations(self, authority: Authority) -> frozenset[tuple[EntryId, int]]:
         """Those that stand: while they stay the same, no entry with its whole past here changes its verdict."""
         return frozenset(

@@ -23,7 +23,9 @@ from muniment.base.errors import (
 from muniment.base.ids import BankId, cid_text, parse_cid
 from muniment.base.limits import LIMITS
 from muniment.project import own_keys
+from muniment.query import Asker
 from muniment.store.peer import BankRow
+from muniment.trust import read as read_trust
 
 if TYPE_CHECKING:
     from muniment.embed.base import Vectors
@@ -173,6 +175,8 @@ class Session:
             config.rule(meaning=vector is not None),
             config.max_entries,
             Shown(turn.said),
+            read_trust(self._bank, self._key),
+            Asker(self._bank.authority.agents | {self._key}, self._bank.authority.controllers),
         )
         for row in [None, *self._rows()]:
             if row is not None and not _allowed(row, config):

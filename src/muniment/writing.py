@@ -40,10 +40,14 @@ def next_at(last: int, now: int) -> int:
 
 
 class Writer:
-    """Writes into one bank with one key of this peer."""
+    """Writes into one bank with one key of this peer.
 
-    def __init__(self, bank: Bank, key: bytes) -> None:
-        self._bank, self._key = bank, key
+    `old_epoch`: where no epoch stands for exactly the readers of now, seal under the newest one that is open to the
+    key, which others may hold too.
+    """
+
+    def __init__(self, bank: Bank, key: bytes, *, old_epoch: bool = False) -> None:
+        self._bank, self._key, self._old_epoch = bank, key, old_epoch
 
     # Entries
 
@@ -64,11 +68,16 @@ class Writer:
         header = Header(self._bank.id, self._key, prev, authority.heads, at, epoch, tuple(refs), ())
         return self._append(header, bodies)
 
-    def commit_control(self, authority: Authority, acts: Sequence[Control], now: int) -> tuple[Entry, int]:
+    def commit_control(
+        self,
+        authority: Authority,
+        acts: Sequence[Control],
+        now: int,
+        prev: tuple[EntryId, ...] | None = None,
+    ) -> tuple[Entry, int]:
         """Sign and store control acts as one entry; needs an open `bank.write()`."""
-        header = Header(
-            self._bank.id, self._key, self._prev(), authority.heads, self._at(now), None, (), tuple(acts)
-        )
+        prev = self._prev() if prev is None else prev
+        header = Header(self._bank.id, self._key, prev, authority.heads, self._at(now), None, (), tuple(acts))
         before = self._bank.rulings.judged()
         entry, seq = self._append(header, [])
         self._bank.rulings.refresh()
@@ -115,7 +124,7 @@ class Writer:
         raise KeyUsedElsewhere(
             f"the key {to_did(self._key)} has signed entries that this installation does not know of, "
             "or the bank's file is older than the keyring's journal",
-            "If you restored a backup or copied the folder: `muniment key mine`. If not, the key may be stolen.",
+            "If you restored a backup or copied the folder: `muniment key mine`. If not: `muniment key not-mine`.",
         )
 
     def _leads_back(self, tips: tuple[EntryId, ...], slot: JournalSlot) -> bool:
@@ -162,9 +171,12 @@ class Writer:
         if epoch is None:
             level = authority.level(self._key, now)
             if level is None or level.code < ADMIN:
+                if self._old_epoch and (older := self._newest_epoch(authority)) is not None:
+                    return older
                 raise WaitingForKey(
                     "the readers of this bank have changed and no key is sealed to exactly them yet",
-                    "An admin's peer starts a new epoch at its next write; write again after syncing with it.",
+                    "An admin's peer starts a new epoch at its next write; write again after syncing with it, or say "
+                    "--old-epoch: then those who were readers until now can read it too.",
                 )
             epoch = self.start_epoch(authority, now)
             authority = self._bank.rulings.authority
@@ -175,6 +187,17 @@ class Writer:
                 "Sync with a member who holds it; any of them may share it.",
             )
         return epoch, key
+
+    def _newest_epoch(self, authority: Authority) -> tuple[EpochId, bytes] | None:
+        """The newest standing epoch that is open to the key."""
+        mine = self._bank.epoch_keys(self._key)
+        heads = sorted(
+            authority.epoch_heads, key=lambda head: (authority.epochs[head].at, head), reverse=True
+        )
+        for epoch in heads:
+            if (key := mine.get(authority, epoch)) is not None:
+                return epoch, key
+        return None
 
     def start_epoch(self, authority: Authority, now: int) -> EpochId:
         """Start an epoch for all readers of now; needs an open `bank.write()` and an admin's key."""

@@ -24,9 +24,10 @@ EXPORT = b"muniment/export/1\0"  # signatures over manifests of exported banks
 HTTP_REQUEST = b'"@method": '  # how the base of a signed HTTP request begins (RFC 9421)
 HTTP_ANSWER = b'"@status": '  # and that of an answer
 BINDING = b"muniment/binding/1\0"  # a key says that another DID is its own
-DOMAINS: tuple[bytes, ...] = (ENTRY, EPOCH, BODY, LINK, EXPORT, HTTP_REQUEST, HTTP_ANSWER, BINDING)
+CLAIM = b"muniment/claim/1\0"  # signatures over claims of an invite
 
 _TAG = b"\xd8\x2a"  # tag 42
+DOMAINS: tuple[bytes, ...] = (ENTRY, EPOCH, BODY, LINK, EXPORT, HTTP_REQUEST, HTTP_ANSWER, BINDING, CLAIM)
 _ENTRY_LINK = _TAG + b"\x58\x25\x00" + CID_PREFIX
 _WRONG = (ValueError, TypeError, OverflowError, RecursionError, AttributeError)
 

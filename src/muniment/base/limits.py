@@ -20,6 +20,7 @@ class Limits:
     parents: int = 64  # CIDs in `prev`, and in `auth`
     tips_per_cut: int = 64  # CIDs
     readers: int = 1024  # sealed boxes in one epoch
+    claim_bytes: int = 1024  # a request signed by an invite's key
     open_epochs: int = 64  # older heads opened by one epoch
 
     key_chars: int = 512

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from muniment.commands.context import Context
-from muniment.commands.results import Claimed, Listed
+from muniment.commands.results import Listed
 from muniment.commands.table import Command, Example, Param, Result, family
 
 
@@ -20,11 +20,6 @@ def _show(context: Context, /, *, name: str | None) -> Result:
     if name is None:
         name = context.agent().name
     return context.standing_peer.agent_info(name)
-
-
-def _mine(context: Context, /) -> Result:
-    agent = context.agent()
-    return Claimed(agent.name, agent.claim())
 
 
 COMMANDS = family(
@@ -66,17 +61,5 @@ COMMANDS = family(
         "none",
         False,
         _show,
-    ),
-    Command(
-        "key mine",
-        "After a backup was restored or a folder was copied, writing stops: the key has signed entries that this "
-        "installation does not know of. This says that they are yours and joins them. If they are not, the key is "
-        "in other hands: don't.",
-        (Example("muniment key mine --agent ava", "after putting a backup back"),),
-        (),
-        "write",
-        True,
-        _mine,
-        local=True,
     ),
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from muniment.base.errors import InvalidInput
 from muniment.commands.context import Context
-from muniment.commands.results import Attachment, Configured
+from muniment.commands.results import Attachment, RecallConfigured
 from muniment.commands.table import Command, Example, Param, Result, family
 
 if TYPE_CHECKING:
@@ -46,17 +46,17 @@ def _config(context: Context, /, *, action: str, name: str | None, value: str | 
     if action == "show":
         if name is not None:
             raise InvalidInput("`bank config show` takes no name", "Leave it out: all settings are shown.")
-        return Configured(agent.name, agent.auto_recall_config())
+        return RecallConfigured(agent.name, agent.auto_recall_config())
     if action == "reset":
         if value is not None:
             raise InvalidInput("`bank config reset` takes no value", "Name the setting alone.")
         changed = agent.reset_auto_recall() if name is None else agent.configure_auto_recall(**{name: None})
-        return Configured(agent.name, changed)
+        return RecallConfigured(agent.name, changed)
     if name is None or value is None:
         raise InvalidInput(
             "`bank config set` needs a setting and its value", "As in: muniment bank config set max_entries 5"
         )
-    return Configured(agent.name, agent.configure_auto_recall(**{name: value}))
+    return RecallConfigured(agent.name, agent.configure_auto_recall(**{name: value}))
 
 
 def _context(

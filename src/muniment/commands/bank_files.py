@@ -9,9 +9,9 @@ from muniment.commands.table import Command, Example, Param, Result, family
 
 
 def _export(context: Context, /, *, bank: str, path: str | Path) -> Result:
-    agent = context.agent()
+    memory = context.memory(bank)
     with context.watch("Exporting", "entries") as tick:
-        return agent.export_bank(path, bank, progress=tick)
+        return memory.export_bank(path, progress=tick)
 
 
 COMMANDS = family(

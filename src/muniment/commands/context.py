@@ -12,7 +12,9 @@ from muniment.base.errors import InvalidInput, UnknownAgent
 if TYPE_CHECKING:
     from muniment.agent import Agent
     from muniment.commands.table import Result
+    from muniment.memory import Memory
     from muniment.peer import Peer
+    from muniment.shared_banks import Banks
 
 
 class Tick(Protocol):
@@ -107,6 +109,24 @@ class Context:
             InvalidInput: The surface can't.
         """
         raise InvalidInput("nothing can be served from here", "Run `muniment serve` in a terminal.")
+
+    def memory(self, bank: str | None, *, for_write: bool = False) -> Memory:
+        """What the acting agent keeps in a bank, or in its own.
+
+        Raises:
+            UnknownBank | Ambiguous: No bank goes by that name, or several do.
+            UnknownAgent: As for `agent`.
+        """
+        agent = self.agent(for_write=for_write)
+        return agent if bank is None else agent.bank(bank)
+
+    def banks(self, *, owner: bool, for_write: bool = False) -> Banks:
+        """The banks, for the acting agent's key or for the owner's.
+
+        Raises:
+            UnknownAgent | Ambiguous: As for `agent`.
+        """
+        return self.standing_peer.banks if owner else self.agent(for_write=for_write).banks
 
     def stream(self) -> BinaryIO:
         """Where `-` leads.

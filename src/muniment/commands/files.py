@@ -7,6 +7,7 @@ from typing import Any
 
 from muniment.base.errors import InvalidInput
 from muniment.commands.context import Context
+from muniment.commands.records import BANK
 from muniment.commands.results import Exported
 from muniment.commands.table import Command, Example, Param, Result, family
 
@@ -15,16 +16,16 @@ STREAM = "-"
 FORMATS = (
     "jsonl", "chat", "markdown", "agent-files", "memvid", "mem0", "mcp-memory", "locomo", "longmemeval",
 )  # fmt: skip
-BANK = "bank"
+CAR = "bank"
 
 
-def _import(context: Context, /, *, path: str | Path, format: str, on_error: str) -> Result:  # noqa: A002
-    if format in {"auto", BANK} and is_bank_file(path):
+def _import(context: Context, /, *, path: str | Path, format: str, on_error: str, bank: str | None) -> Result:  # noqa: A002
+    if format in {"auto", CAR} and is_bank_file(path):
         with context.watch("Taking in", "bytes") as tick:
             return context.peer.import_bank(path, progress=tick)
-    if format == BANK:
+    if format == CAR:
         raise InvalidInput(f"{path} is no exported bank", "`muniment bank export` writes such files.")
-    agent = context.agent(for_write=True)
+    agent = context.memory(bank, for_write=True)
     with context.watch("Importing", "bytes") as tick:
         return agent.import_from(path, format=format, on_error=on_error, progress=tick)
 
@@ -40,8 +41,15 @@ def is_bank_file(path: str | Path) -> bool:
         return False  # whoever reads it says what is wrong
 
 
-def _export(context: Context, /, *, path: str | Path, format: str) -> Result:  # noqa: A002, ARG001 (there is one)
-    agent = context.agent()
+def _export(
+    context: Context,
+    /,
+    *,
+    path: str | Path,
+    format: str,  # noqa: A002, ARG001 (there is one)
+    bank: str | None,
+) -> Result:
+    agent = context.memory(bank)
     target: Any = context.stream() if str(path) == STREAM else Path(path)
     with context.watch("Exporting", "records") as tick:
         return Exported(str(path), agent.export_to(target, progress=tick))
@@ -66,9 +74,10 @@ COMMANDS = family(
         (
             Param("path", "path", "A file or a folder", required=True, positional=True, metavar="FILE|DIR"),
             Param("format", "text", "What it is", "auto", metavar="FORMAT",
-                  choices=("auto", *FORMATS, BANK)),
+                  choices=("auto", *FORMATS, CAR)),
             Param("on_error", "text", "What to do with a line that can't be taken: report it and go on, or stop",
                   "skip", choices=("skip", "fail"), metavar="CHOICE"),
+            BANK,
         ),
         "write",
         True,
@@ -86,6 +95,7 @@ COMMANDS = family(
             Param("path", "path", "The file to write; `-` is standard output", STREAM, positional=True,
                   metavar="FILE"),
             Param("format", "text", "What to write", "jsonl", choices=("jsonl",), metavar="FORMAT"),
+            BANK,
         ),
         "read",
         False,

@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from muniment.commands.context import Context
+from muniment.commands.records import BANK
 from muniment.commands.results import Checkup, Chosen, Findings
 from muniment.commands.table import Command, Example, Param, Result, family
 
@@ -14,8 +15,8 @@ def _init(context: Context, /, **chosen: Any) -> Result:
     return Chosen(context.peer.init(**chosen))
 
 
-def _check(context: Context, /, *, rebuild: bool) -> Result:
-    agent = context.agent()
+def _check(context: Context, /, *, rebuild: bool, bank: str | None) -> Result:
+    agent = context.memory(bank)
     with context.watch("Checking", "steps") as tick:
         return Checkup(agent.name, agent.check(rebuild=rebuild, progress=tick), rebuilt=rebuild)
 
@@ -27,13 +28,13 @@ def _verify(context: Context, /, *, target: str | None, open_bodies: bool) -> Re
         keyring = context.standing_peer.host.keyring if open_bodies else None
         with context.watch("Verifying", "steps") as tick:
             return verify_file(target, keyring=keyring, progress=tick)
-    agent = context.agent()
+    agent = context.memory(target)
     with context.watch("Verifying", "steps") as tick:
-        return agent.verify(target, progress=tick)
+        return agent.verify(progress=tick)
 
 
-def _reindex(context: Context, /) -> Result:
-    agent = context.agent()
+def _reindex(context: Context, /, *, bank: str | None) -> Result:
+    agent = context.memory(bank)
     with context.watch("Embedding", "memories") as tick:
         return agent.reindex(progress=tick)
 
@@ -71,7 +72,7 @@ COMMANDS = family(
             Example("muniment check", "look"),
             Example("muniment check --rebuild", "make tables and indexes again"),
         ),
-        (Param("rebuild", "flag", "Make all that is derived again from the signed entries", False),),
+        (Param("rebuild", "flag", "Make all that is derived again from the signed entries", False), BANK),
         "read",
         True,
         _check,
@@ -106,7 +107,7 @@ COMMANDS = family(
         "missing: of memories from before, or from a time when the embedder did not answer. Stopped anywhere, it goes "
         "on where it was. Vectors of other models stay.",
         (Example("muniment reindex", "after choosing an embedder"),),
-        (),
+        (BANK,),
         "write",
         True,
         _reindex,

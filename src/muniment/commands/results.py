@@ -55,6 +55,17 @@ class Claimed:
         return {"agent": self.agent, "entry": self.entry}
 
 
+class Configured:
+    """An agent's settings of one kind, as they stand."""
+
+    def __init__(self, agent: str, settings: Mapping[str, Any]) -> None:
+        self.agent, self.settings = agent, dict(settings)
+
+    def to_json(self) -> dict[str, Any]:
+        """The settings as `--json` prints them."""
+        return {"agent": self.agent, "settings": self.settings}
+
+
 class Checkup:
     """What `check` found; well when it found nothing."""
 
@@ -108,7 +119,7 @@ class Attachment:
         }
 
 
-class Configured:
+class RecallConfigured:
     """The settings of auto-recall of an agent, as they stand now."""
 
     def __init__(self, agent: str, config: _Shown) -> None:

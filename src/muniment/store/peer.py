@@ -170,6 +170,24 @@ class PeerStore:
         rows = self._connections.link().run(_AGENT + "WHERE controller = ? ORDER BY folded", (controller,))
         return [_agent(row) for row in rows]
 
+    def replace_key(self, old: bytes, new: bytes) -> None:
+        """Let an agent go on under another key, with its bank and its sessions.
+
+        Raises:
+            InvalidInput: The new key is another agent's.
+        """
+        with self._connections.write() as link:
+            if self.agent_by_key(new) is not None:
+                raise InvalidInput("that key is another agent's", "Use a key of its own.")
+            link.run("UPDATE agents SET key = ? WHERE key = ?", (new, old))
+            link.run("UPDATE banks SET agent = ? WHERE agent = ?", (new, old))
+            for (name,) in link.run("SELECT name FROM sessions WHERE agent = ?", (old,)):
+                renamed = new + name[len(old) :]
+                sql = "INSERT INTO sessions SELECT ?, ?, created FROM sessions WHERE name = ?"
+                link.run(sql, (renamed, new, name))
+                link.run("UPDATE attachments SET session = ? WHERE session = ?", (renamed, name))
+                link.run("DELETE FROM sessions WHERE name = ?", (name,))
+
     # Banks
 
     def add_bank(
@@ -248,6 +266,12 @@ class PeerStore:
         where = "WHERE listed = 1 AND bank IN (SELECT bank FROM attachments WHERE session = ?) "
         sql = _BANK + where + "ORDER BY created, bank"
         return [_bank(row) for row in self._connections.link().run(sql, (_session(agent, session),))]
+
+    def sessions(self, agent: bytes) -> list[str]:
+        """The names of an agent's sessions that have a bank attached, oldest first."""
+        sql = "SELECT name FROM sessions WHERE agent = ? ORDER BY created, name"
+        rows = self._connections.link().run(sql, (agent,))
+        return [row[0][len(agent) :].decode("utf-8", "surrogatepass") for row in rows]
 
     # Names
 

@@ -200,7 +200,7 @@ class TableGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Names of the commands, groups and extras, in order."""
         names = [name.rpartition(" ")[2] for name in COMMANDS.in_group(self.group_name)]
-        groups = [] if self.group_name else list(GROUPS)
+        groups = [name.rpartition(" ")[2] for name in GROUPS if name.rpartition(" ")[0] == self.group_name]
         return [*names, *groups, *(name for name, item in self.commands.items() if not item.hidden)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

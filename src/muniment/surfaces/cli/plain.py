@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from muniment.commands.results import Checkup, Chosen, Claimed, Exported, Findings, Listed
-from muniment.surfaces.cli import serving
+from muniment.surfaces.cli import plain_banks, serving
 from muniment.surfaces.cli.unasked import attachment_line, config_lines, preview_text
 from muniment.surfaces.cli.words import count, number, one_line, shown, size, utc
 from muniment.views import AgentInfo, CredentialInfo, Hit, Hits, ImportReport, Record, Remembered, Stats, Why
@@ -374,6 +374,7 @@ WRITE: Mapping[str, Callable[[Any], str]] = {
     "agent list": _agents,
     "agent show": _agent,
     "key mine": claimed_line,
+    **plain_banks.WRITE,
     "credential set": kept_line,
     "credential list": _credentials,
     "credential remove": forgotten_line,

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from muniment.commands.results import Checkup, Chosen, Exported, Findings, Listed
-from muniment.surfaces.cli import plain, serving
+from muniment.surfaces.cli import plain, pretty_banks, serving
 from muniment.surfaces.cli.unasked import drawn_attachment, drawn_config, drawn_preview
 from muniment.surfaces.cli.words import (
     count,
@@ -395,6 +395,7 @@ DRAW: Mapping[str, Callable[[Any], RenderableType]] = {
     "agent list": _agents,
     "agent show": _agent,
     "key mine": lambda result: Text(plain.claimed_line(result)),
+    **pretty_banks.DRAW,
     "credential set": lambda result: Text.assemble(("● ", GOOD), plain.kept_line(result)),
     "credential list": _credentials,
     "credential remove": lambda result: Text.assemble(("● ", GOOD), plain.forgotten_line(result)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from muniment.commands.results import Attachment, Configured
+from muniment.commands.results import Attachment, RecallConfigured
 from muniment.surfaces.cli.words import one_line, shown
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def attachment_line(result: Attachment) -> str:
     return f"{one_line(result.bank.name, 60)} {result.bank.id}\n{session} looks through {names}"
 
 
-def config_rows(result: Configured) -> list[tuple[str, Any]]:
+def config_rows(result: RecallConfigured) -> list[tuple[str, Any]]:
     """The settings by name, as they are typed."""
     return [(name, _said(name, value)) for name, value in result.values.items()]
 
@@ -33,7 +33,7 @@ def _said(name: str, value: Any) -> str:
     return str(value).lower()
 
 
-def config_lines(result: Configured) -> str:
+def config_lines(result: RecallConfigured) -> str:
     """The settings, one a line."""
     rows = config_rows(result)
     wide = max(len(name) for name, _ in rows)
@@ -52,7 +52,7 @@ def drawn_attachment(result: Attachment) -> RenderableType:
     return Text.assemble(("● ", "green" if result.changed else "dim"), attachment_line(result))
 
 
-def drawn_config(result: Configured) -> RenderableType:
+def drawn_config(result: RecallConfigured) -> RenderableType:
     """For a person."""
     from rich.table import Table
     from rich.text import Text
