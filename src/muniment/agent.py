@@ -19,6 +19,7 @@ from muniment.reading import Names, Reader
 from muniment.recalling import Recaller
 from muniment.remembering import Draft, remember
 from muniment.store.base import Problem
+from muniment.toolbox import Toolbox
 from muniment.verify import VerifyReport, stats, verify
 from muniment.views import Hits, ImportReport, Record, Remembered, Stats, Why
 from muniment.writing import Writer
@@ -35,7 +36,7 @@ Problems = list[Problem]
 _TIDY_EVERY = 256  # writes of one process between two looks at the index's tail
 
 
-class Agent:
+class Agent(Toolbox):
     """Writes to and recalls from its own memory. Made by `Peer.agent`.
 
     Attributes:
@@ -306,9 +307,7 @@ class Agent:
         return reset(self._bank, self._key)
 
     def _home(self) -> Peer:
-        if self._peer is None:
-            raise InvalidInput("this agent was not opened by a peer", "Use `Peer.agent`.")
-        return self._peer
+        return self.peer
 
     # Files
 

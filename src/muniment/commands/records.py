@@ -72,6 +72,11 @@ def _forget(context: Context, /, *, ref: str, undo: bool) -> Result:
     return Listed("records", context.agent(for_write=True).forget(ref, undo=undo))
 
 
+def _clear(context: Context, /, *, undo: bool) -> Result:
+    _ = context.standing_peer
+    return context.agent(for_write=True).clear(undo=undo)
+
+
 def _why(context: Context, /, *, query: str, ref: str, **rest: Any) -> Result:
     return context.agent().why(query, ref, **_filters(rest))
 
@@ -192,6 +197,19 @@ COMMANDS = family(
         "write",
         True,
         _forget,
+    ),
+    Command(
+        "clear",
+        "Forgets all live memories of the agent's own bank at once. They are hidden, not destroyed: the history still "
+        "has them, and --undo brings back what the last clear hid.",
+        (
+            Example("muniment clear", "start afresh"),
+            Example("muniment clear --undo", "bring everything back"),
+        ),
+        (Param("undo", "flag", "Bring back what was cleared last", False),),
+        "write",
+        True,
+        _clear,
     ),
     Command(
         "why",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from muniment.commands.results import Checkup, Chosen, Claimed, Exported, Findings, Listed
+from muniment.surfaces.cli import plain_skills
 from muniment.surfaces.cli.words import count, number, one_line, shown, size, utc
 from muniment.views import AgentInfo, CredentialInfo, Hit, Hits, ImportReport, Record, Remembered, Stats, Why
 
@@ -317,4 +318,6 @@ WRITE: Mapping[str, Callable[[Any], str]] = {
     "verify": _verified,
     "reindex": reindexed_line,
     "doctor": _findings,
+    "save-skill": _remembered,
+    **plain_skills.WRITE,
 }

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from muniment.commands.results import Checkup, Chosen, Exported, Findings, Listed
-from muniment.surfaces.cli import plain
+from muniment.surfaces.cli import plain, pretty_skills
 from muniment.surfaces.cli.words import (
     count,
     local,
@@ -382,4 +382,6 @@ DRAW: Mapping[str, Callable[[Any], RenderableType]] = {
         ("● ", GOOD if result.ok else WARN), plain.reindexed_line(result)
     ),
     "doctor": _findings,
+    "save-skill": _remembered,
+    **pretty_skills.DRAW,
 }
