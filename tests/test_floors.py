@@ -24,6 +24,10 @@ FLOORS: list[list[str]] = [
             "auto_config",
             "auto_search",
             "skills",
+            "toolbox",
+            "tool_rights",
+            "reach",
+            "own_values",
             "playbook",
             "witness",
             "check",
@@ -48,7 +52,7 @@ FLOORS: list[list[str]] = [
     ],
     ["commands"],
     ["surfaces", "testing", "demo"],
-    ["__main__"],
+    ["__main__", "service"],
 ]
 ONE_ROOM_FLOORS = {5}  # the modules of the bank's own floor are one room
 PURE_FLOORS = {0, 1, 2}

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from muniment.bank import Bank
-from muniment.base.errors import InvalidInput
 from muniment.base.ids import cid_text, parse_record
 from muniment.check import check
 from muniment.check import rebuild as rebuild_all

@@ -36,6 +36,7 @@ class Settings:
         k1: How soon a repeated word stops adding to the score; `b` how much long texts are held back.
         context: Whether the neighbours and the whole conversation of a record count.
         fusion: How words and meaning become one ranking: `convex`, weighted by evidence, or `rrf`, by rank.
+        memory_enabled: Whether hosts give their agents memory tools; the command line works all the same.
         busy_ms: How long a write waits for another process, in milliseconds.
         embedding: What turns text into vectors: the block of `muniment.embed.options`; None for words alone.
     """
@@ -48,6 +49,7 @@ class Settings:
     b: float = 0.75
     context: bool = True
     fusion: Literal["convex", "rrf"] = "convex"
+    memory_enabled: bool = True
     busy_ms: int = 10_000
     embedding: Mapping[str, Any] | None = None
 
@@ -129,7 +131,7 @@ def _fits(name: str, value: Any) -> bool:
         return value in _CHOICES[name]
     if name == "language":
         return isinstance(value, str) and bool(value)
-    if name == "context":
+    if name in {"context", "memory_enabled"}:
         return isinstance(value, bool)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False

@@ -53,6 +53,7 @@ class Peer:
 
     Attributes:
         home: The peer folder.
+        passphrase: Asked when a sealed keyring has to be opened, or None.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Peer:
         embedder: Embedder | None = None,
     ) -> None:
         self.home = home
+        self.passphrase = passphrase
         self.folder = PeerFolder(home)
         settings = load(home)
         self._busy_ms = settings.busy_ms if busy_ms is None else busy_ms

@@ -67,7 +67,9 @@ def save(agent: Agent, name: str, steps: Sequence[str], description: str = "") -
         raise InvalidInput(f"the steps of {name[:40]!r} are no list of texts", "Give one text for each step.")
     kept = [step.strip() for step in steps]
     if not kept or not all(kept):
-        raise InvalidInput(f"the skill {name[:40]!r} has no steps, or an empty one", "Give each step in words.")
+        raise InvalidInput(
+            f"the skill {name[:40]!r} has no steps, or an empty one", "Give each step in words."
+        )
     values = {"name": name, "description": description, "steps": kept}
     return agent.remember(
         text_of(description, kept), key=key_of(name), title=name, type=TYPE, metadata={FIELD: values}

@@ -46,5 +46,7 @@ class Limits:
     embedder_answer_bytes: int = 64 * 1024 * 1024  # one answer of an embedding server
     credential_chars: int = 4096  # an API key
 
+    tool_argument_bytes: int = 8 * 1024 * 1024  # the arguments of one call by a model, as JSON text
+
 
 LIMITS = Limits()

@@ -37,17 +37,17 @@ def skill_from(skill: Skill) -> str:
 
 
 def _skills(found: Listed) -> str:
-    lines = [
-        f"{one_line(skill.name, 60)}: {one_line(skill.description, LINE)}{skill_from(skill)}"
-        for skill in found
-    ]
-    return "\n".join(lines) or "no skills"
+    return "\n".join(map(_head, found)) or "no skills"
+
+
+def _head(skill: Skill) -> str:
+    about = f": {one_line(skill.description, LINE)}" if skill.description else ""
+    return f"{one_line(skill.name, 60)}{about}{skill_from(skill)}"
 
 
 def _skill(skill: Skill) -> str:
-    head = f"{one_line(skill.name, 60)}: {one_line(skill.description, LINE)}{skill_from(skill)}"
     steps = [f"{number}. {shown(step)}" for number, step in enumerate(skill.steps, 1)]
-    return "\n".join([head, *steps, f"  {skill.record.id}  {utc(skill.record.created_at_ms)}"])
+    return "\n".join([_head(skill), *steps, f"  {skill.record.id}  {utc(skill.record.created_at_ms)}"])
 
 
 def _printed(result: Printed) -> str:
