@@ -120,19 +120,22 @@ class Host:
 
     def question(self, grant: Grant, name: str, arguments: Mapping[str, Any]) -> tuple[str, str] | None:
         """What a person has to be asked before the call, and the word that agrees; None where nothing."""
-        if name not in {offer.name for offer in self.offers(grant)}:
+        if not name.startswith(command_tools.PREFIX) or not self._offered(grant, name):
             return None
         return command_tools.question(name, arguments)
 
     def call(self, grant: Grant, name: str, arguments: Any, report: Report) -> Answer:
         """Answer a call."""
-        known = {offer.name for offer in self.offers(grant)}
         kit = self._kit(grant)
-        if name in known and name.startswith(command_tools.PREFIX):
+        if name.startswith(command_tools.PREFIX) and self._offered(grant, name):
             return command_tools.call(kit.agent, name, arguments, report)
-        if name not in known and name in {tool.name for tool in kit.tools}:
+        tool = next((tool for tool in self._set.tools if tool.name == name), None)
+        if tool is not None and tool.operation not in _READS and grant.rights != "write":
             return Answer(f"`{name}` writes, and this access may only read.", ok=False, error="NotPermitted")
         return kit.answer(name, arguments)
+
+    def _offered(self, grant: Grant, name: str) -> bool:
+        return any(offer.name == name for offer in self.offers(grant))
 
     # Records
 

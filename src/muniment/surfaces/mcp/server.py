@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from muniment.base.errors import MissingExtra, MunimentError, UnknownRecord
+from muniment.surfaces.mcp.command_tools import PREFIX
 from muniment.surfaces.mcp.host import Grant, Host, Offer, Verify, of_peer
 from muniment.surfaces.tools.bound import sentence
 from muniment.surfaces.worker import Worker
@@ -67,7 +68,9 @@ class _Face:
     ) -> types.CallToolResult | types.InputRequiredResult:
         """`tools/call`: what is wrong with a call is an answer that the model can act on."""
         grant, name, given = self._who(ctx), params.name, params.arguments or {}
-        asked = await self._run(lambda: self._host.question(grant, name, given))
+        asked = None
+        if name.startswith(PREFIX):
+            asked = await self._run(lambda: self._host.question(grant, name, given))
         if asked is not None:
             refusal = await self._refusal(ctx, params, *asked)
             if refusal is not None:
