@@ -77,6 +77,7 @@ class Worker:
                 self._jobs.put(_Job(last, Future()))
             self._jobs.put(None)
         await asyncio.shield(asyncio.wrap_future(self._ended))
+        self._thread.join()  # it is at its last instruction
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
