@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from muniment.bank import Bank
 from muniment.base.errors import Ambiguous, Denied, NotFound, StorageError, UnknownBank
 from muniment.base.ids import cid_text
+from muniment.identity.did import parse_did
 from muniment.ledger.levels import READ
+from muniment.views import Record
 
 if TYPE_CHECKING:
     from muniment.peer import Peer
@@ -74,6 +76,26 @@ def named(found: list[BankAccess], ref: str) -> BankAccess:
             f"There are: {names}. Without a bank, its own memory is meant.",
         )
     return fits[0]
+
+
+def relative(record: Record, own: Bank) -> Record:
+    """A record as the agent of a bank has to see it: `self` and `controller` are its own, whichever bank it lies in.
+
+    In another agent's bank `source` says who the author is to *that* agent, whose `self` is a peer here.
+
+    Args:
+        record: From any bank.
+        own: The bank of the agent that looks.
+    """
+    if record.bank == cid_text(own.id) or record.source == "tool":
+        return record
+    author, authority = parse_did(record.author), own.authority
+    source = "peer"
+    if author in authority.agents:
+        source = "self"
+    elif author in authority.controllers:
+        source = "controller"
+    return record if source == record.source else replace(record, source=source)
 
 
 def _level(bank: Bank, key: bytes) -> str | None:

@@ -12,7 +12,7 @@ from muniment.base.ids import BankId, parse_cid
 from muniment.reach import BankAccess
 from muniment.reading import Reader
 from muniment.skills import Skill
-from muniment.views import Cleared, Remembered
+from muniment.views import Cleared, Record, Remembered
 
 if TYPE_CHECKING:
     from muniment.agent import Agent
@@ -80,6 +80,10 @@ class Toolbox:
         me, peer = self._me(), self.peer
         other = peer.bank(BankId(parse_cid(reach.named(self.banks(), bank).id)))
         return me if other is self._bank else type(me)(self.name, self._key, other, peer.name_of, peer)
+
+    def as_seen(self, record: Record) -> Record:
+        """A record of any bank with its `source` told relative to this agent, not to the bank's."""
+        return reach.relative(record, self._bank)
 
     # Tools
 

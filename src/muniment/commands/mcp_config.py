@@ -29,7 +29,7 @@ def configuration(
     """
     args = ["mcp"]
     if home is not None:
-        args += ["--home", str(Path(home).absolute())]
+        args += ["--home", str(Path(home).expanduser().resolve())]
     if agent is not None:
         args += ["--agent", agent]
     if profile != "muniment":

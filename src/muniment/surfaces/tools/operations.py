@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from muniment.commands import COMMANDS, Context, Result, invoke
 from muniment.surfaces.tools.spec import Done, WrongCall
+from muniment.views import Hits
 
 if TYPE_CHECKING:
     from muniment.agent import Agent
@@ -72,7 +74,11 @@ def _recall(desk: Desk, given: dict[str, Any]) -> Done:
     if given.get("mode") == "vector" and not desk.meaning:
         given["mode"] = "hybrid"  # which is answered by words, and says so
     hits: Any = desk.call("recall", given.pop("bank", None), **given)
-    return Done(hits, None if hits.degraded is None else f"by words alone: {hits.degraded}")
+    seen = [replace(hit, record=desk.agent.as_seen(hit.record)) for hit in hits]
+    return Done(
+        Hits(seen, hits.mode, hits.degraded),
+        None if hits.degraded is None else f"by words alone: {hits.degraded}",
+    )
 
 
 def _banks(desk: Desk, _given: dict[str, Any]) -> Done:
@@ -88,11 +94,15 @@ def _read_skill(desk: Desk, given: dict[str, Any]) -> Done:
 
 
 def _forget(desk: Desk, given: dict[str, Any]) -> Done:
-    return Done(desk.call("forget", given.pop("bank", None), **given))
+    return _versions(desk, desk.call("forget", given.pop("bank", None), **given))
 
 
 def _history(desk: Desk, given: dict[str, Any]) -> Done:
-    return Done(desk.call("history", given.pop("bank", None), **given))
+    return _versions(desk, desk.call("history", given.pop("bank", None), **given))
+
+
+def _versions(desk: Desk, records: Any) -> Done:
+    return Done([desk.agent.as_seen(record) for record in records])
 
 
 def _archive(desk: Desk, given: dict[str, Any]) -> Done:
