@@ -13,11 +13,11 @@ import argparse
 import subprocess
 import sys
 
-from benchmarks import cold, common, ingest, recall, remember, visible
+from benchmarks import cold, common, ingest, mcp, recall, remember, tools, visible
 from benchmarks.common import Report
 
 NAMES = (
-    *("remember", "ingest", "words", "recall", "visible", "cold"),
+    *("remember", "ingest", "words", "recall", "visible", "cold", "tools", "mcp"),
     *("locomo", "vectors", "fusion", "auto_recall", "quality"),
 )
 OWN_TABLES = {"words", "locomo", "vectors", "fusion", "auto_recall", "quality"}
@@ -27,8 +27,8 @@ def ours(name: str, *, quick: bool, million: bool) -> Report:
     """One benchmark that reports its bars."""
     if name == "remember":
         return remember.bench(quick=quick)
-    if name == "visible":
-        return visible.bench(quick=quick)
+    if name in {"visible", "tools", "mcp"}:
+        return {"visible": visible, "tools": tools, "mcp": mcp}[name].bench(quick=quick)
     module = {"ingest": ingest, "recall": recall, "cold": cold}[name]
     return module.bench(quick=quick, million=million)
 

@@ -163,8 +163,8 @@ class Host:
         if match is None:
             raise missing
         try:
-            agent = self._at(self._find(grant.agent), match[1])
-            return str(redact(line(agent.get(match[2]), FULL_CHARS)))
+            me = self._find(grant.agent)
+            return redact(line(me.as_seen(self._at(me, match[1]).get(match[2])), FULL_CHARS))
         except MunimentError:
             raise missing from None
 

@@ -15,10 +15,11 @@ from muniment.surfaces.tools.bound import sentence
 from muniment.surfaces.worker import Worker
 
 try:
-    from mcp import MCPError, types
     from mcp.server.lowlevel import Server
     from mcp.server.stdio import stdio_server
     from mcp.server.transport_security import TransportSecuritySettings
+
+    from mcp import MCPError, types
 except ImportError as error:
     raise MissingExtra("mcp", "serving MCP") from error
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Scope = MutableMapping[str, Any]
 GRANT = "muniment.grant"  # where a request carries who sent it
+ERROR = "muniment/error"  # of a result: the name of the error, for programs
 CAPACITY = 64
 EVERY_S = 0.1  # between two reports of progress
 _ASKS_BY_RESULT = "2026-07-28"  # from this revision on a person is asked by way of the result
@@ -77,7 +79,7 @@ class _Face:
                 return refusal
         report = _reporter(ctx, asyncio.get_running_loop())
         done = await self._run(lambda: self._host.call(grant, name, given, report))
-        return _said(done.text, ok=done.ok, data=done.data)
+        return _said(done.text, ok=done.ok, data=done.data, error=done.error)
 
     @staticmethod
     async def _refusal(
@@ -281,9 +283,10 @@ def _tool(offer: Offer) -> types.Tool:
     )
 
 
-def _said(text: str, *, ok: bool, data: Any = None) -> types.CallToolResult:
+def _said(text: str, *, ok: bool, data: Any = None, error: str | None = None) -> types.CallToolResult:
     content: list[types.ContentBlock] = [types.TextContent(type="text", text=text)]
-    return types.CallToolResult(content=content, structured_content=data, is_error=not ok)
+    meta = None if error is None else {ERROR: error}
+    return types.CallToolResult(content=content, structured_content=data, is_error=not ok, _meta=meta)
 
 
 def _can_ask(ctx: Any) -> bool:
