@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from muniment import forgetting, reach, skills, tool_rights
 from muniment.bank import Bank
 from muniment.base.errors import InvalidInput
 from muniment.base.ids import BankId, parse_cid
-from muniment.reach import BankAccess
+from muniment.forgetting import clear, unclear
+from muniment.reach import BankAccess, named, reachable, relative
 from muniment.reading import Reader
-from muniment.skills import Skill
+from muniment.skills import Skill, find, listed, save
+from muniment.tool_rights import read as read_rights
+from muniment.tool_rights import write as write_rights
 from muniment.views import Cleared, Record, Remembered
 
 if TYPE_CHECKING:
@@ -48,7 +50,7 @@ class Toolbox:
             InvalidInput | LimitExceeded: It has no name or no steps, or is too long.
             NotPermitted | WaitingForKey | KeyUsedElsewhere | StorageError: As for `remember`.
         """
-        return skills.save(self._me(), name, steps, description)
+        return save(self._me(), name, steps, description)
 
     def skill(self, name: str) -> Skill:
         """The skill of that name, with its steps.
@@ -56,17 +58,17 @@ class Toolbox:
         Raises:
             UnknownRecord | InvalidInput | Ambiguous | NotPermitted: As their names say.
         """
-        return skills.find(self._me(), name)
+        return find(self._me(), name)
 
     def skills(self, *, limit: int = 100) -> list[Skill]:
         """The skills of this memory, by name."""
-        return skills.listed(self._me(), limit)
+        return listed(self._me(), limit)
 
     # Banks
 
     def banks(self) -> list[BankAccess]:
         """The banks that this agent's own key may read now: `self` first."""
-        return reach.reachable(self.peer, self._key, self._bank)
+        return reachable(self.peer, self._key, self._bank)
 
     def in_bank(self, bank: str) -> Agent:
         """This agent at another bank: it signs and reads there with its own key, by the level it has.
@@ -78,18 +80,18 @@ class Toolbox:
             UnknownBank | Ambiguous: No bank that is open to it goes by that name, or several do.
         """
         me, peer = self._me(), self.peer
-        other = peer.bank(BankId(parse_cid(reach.named(self.banks(), bank).id)))
+        other = peer.bank(BankId(parse_cid(named(self.banks(), bank).id)))
         return me if other is self._bank else type(me)(self.name, self._key, other, peer.name_of, peer)
 
     def as_seen(self, record: Record) -> Record:
         """A record of any bank with its `source` told relative to this agent, not to the bank's."""
-        return reach.relative(record, self._bank)
+        return relative(record, self._bank)
 
     # Tools
 
     def allowed_tools(self) -> tuple[str, ...] | None:
         """The tools that it has, by name; None: all of them."""
-        return tool_rights.read(self._bank, self._key)
+        return read_rights(self._bank, self._key)
 
     def allow_tools(self, names: Sequence[str] | None) -> tuple[str, ...] | None:
         """Say which tools it has; None: all of them, an empty list: none. Signed, in its own bank.
@@ -98,7 +100,7 @@ class Toolbox:
             InvalidInput: There is no tool of that name; nothing is changed.
             NotPermitted | StorageError: As their names say.
         """
-        return tool_rights.write(self._bank, self._key, names)
+        return write_rights(self._bank, self._key, names)
 
     # A clean slate
 
@@ -109,7 +111,7 @@ class Toolbox:
             UnknownRecord: There is nothing to undo.
             NotPermitted | WaitingForKey | KeyUsedElsewhere | StorageError: As their names say.
         """
-        act = forgetting.unclear if undo else forgetting.clear
+        act = unclear if undo else clear
         return Cleared(self.name, act(self._bank, self._key), undone=undo)
 
     def _me(self) -> Agent:

@@ -235,6 +235,19 @@ def test_secrets_of_invites_are_in_no_answer(ava: Agent, profile: str) -> None:
     assert "SECRET" not in answer.text + json.dumps(answer.data)
 
 
+@pytest.mark.parametrize("profile", PROFILES)
+def test_what_is_no_unicode_breaks_no_answer(ava: Agent, profile: str) -> None:
+    """Bytes of any kind in any field; the answer can be sent as UTF-8."""
+    ava.remember(
+        "odd \udcff tea", key="k\udcff", title="t\udcff", tags=["g\udcff"], metadata={"m\udcff": "v\udcff"}
+    )
+    search = {"chatty": "search_memory", "tenzro": "memory_recall"}.get(profile, "recall")
+    answer = kit(ava, profile).answer(search, {"query": "tea"})
+    assert answer.ok
+    (answer.text + json.dumps(answer.data, ensure_ascii=False)).encode()
+    assert "tea" in answer.text
+
+
 def test_a_failing_embedder_costs_the_vector_and_is_said(tmp_path: Path) -> None:
     """Words answer, and the answer says that they answer alone."""
     broken = FailingEmbedder(RandomEmbedder(8))

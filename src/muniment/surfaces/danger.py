@@ -9,15 +9,11 @@ from typing import Any
 _DANGEROUS: Mapping[str, frozenset[str]] = {
     "clear": frozenset({"undo"}),
     "erase": frozenset(),
-    "archive": frozenset({"dry_run"}),
     "bank delete": frozenset(),
-    "bank revoke": frozenset(),
-    "bank rekey": frozenset(),
     "bank fork": frozenset(),
     "key mine": frozenset(),
     "key rotate": frozenset(),
     "credential remove": frozenset(),
-    "token revoke": frozenset(),
 }
 
 

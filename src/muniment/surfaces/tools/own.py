@@ -63,14 +63,11 @@ def _hits(done: Done, _values: dict[str, Any]) -> str:
 
 def banks_data(done: Done, _values: dict[str, Any]) -> dict[str, Any]:
     """The banks that are open."""
-    return {"banks": [bank.to_json() for bank in done.view]}
+    return {"banks": [bank.to_json() | {"name": neutral(bank.name)} for bank in done.view]}
 
 
 def _banks(done: Done, _values: dict[str, Any]) -> str:
-    names = [bank.name if bank.name == "self" else neutral(bank.name) for bank in done.view]
-    return "\n".join(
-        f"{name}: {bank.level}, id {bank.id}" for name, bank in zip(names, done.view, strict=True)
-    )
+    return "\n".join(f"{neutral(bank.name)}: {bank.level}, id {bank.id}" for bank in done.view)
 
 
 def records_data(done: Done, _values: dict[str, Any]) -> dict[str, Any]:

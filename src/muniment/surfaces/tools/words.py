@@ -29,16 +29,16 @@ def redact(value: dict[str, Any]) -> dict[str, Any]: ...
 
 
 @overload
-def redact(value: Any) -> Any: ...
-
-
 def redact(value: Any) -> Any:
-    """Text, or JSON that holds texts, without the secrets of invites."""
+    """Text, or JSON that holds texts, without the secrets of invites and without what is no Unicode.
+
+    A memory may hold bytes of any kind as lone surrogates, which no JSON of other programs can carry.
+    """
     if isinstance(value, str):
-        return _INVITE.sub(r"\1…", value) if "nvite=" in value or "NVITE=" in value else value
+        return _INVITE.sub(r"\1…", value.encode("utf-8", "replace").decode())
     if isinstance(value, dict):
-        return {name: redact(item) for name, item in value.items()}
-    return [redact(item) for item in value] if isinstance(value, list) else value
+        return {redact(name): redact(item) for name, item in value.items()}
+    return [redact(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def day(ms: int) -> str:
