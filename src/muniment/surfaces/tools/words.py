@@ -29,6 +29,9 @@ def redact(value: dict[str, Any]) -> dict[str, Any]: ...
 
 
 @overload
+def redact(value: Any) -> Any: ...
+
+
 def redact(value: Any) -> Any:
     """Text, or JSON that holds texts, without the secrets of invites and without what is no Unicode.
 
