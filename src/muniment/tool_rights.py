@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 
 from muniment.bank import Bank
@@ -51,6 +50,8 @@ def write(bank: Bank, key: bytes, names: Sequence[str] | None) -> tuple[str, ...
 def _check(name: str) -> None:
     if name in KNOWN:
         return
+    import difflib  # only what is wrong needs it
+
     near = difflib.get_close_matches(name, KNOWN, n=1)
     hint = f"Did you mean `{near[0]}`?" if near else f"There are {', '.join(KNOWN)}."
     raise InvalidInput(f"there is no tool {name[:40]!r}", hint)
