@@ -13,26 +13,42 @@ import argparse
 import subprocess
 import sys
 
-from benchmarks import authority, cold, common, ingest, memory, remember, rpc, speed, visible
+from benchmarks import authority, cold, common, ingest, mcp, memory, remember, rpc, speed, tools, visible
 from benchmarks.common import Report
 
 NAMES = (
-    *("remember", "ingest", "words", "speed", "memory", "visible", "cold", "rpc", "authority"),
+    *(
+        "remember",
+        "ingest",
+        "words",
+        "speed",
+        "memory",
+        "visible",
+        "cold",
+        "rpc",
+        "authority",
+        "tools",
+        "mcp",
+    ),
     *("locomo", "vectors", "scale", "fusion", "auto_recall", "recall", "integrity"),
 )
 OWN_TABLES = {"words", "locomo", "vectors", "scale", "fusion", "auto_recall", "recall", "integrity"}
 
+# Those that know one size.
+ALONE = {
+    "remember": remember,
+    "authority": authority,
+    "visible": visible,
+    "rpc": rpc,
+    "tools": tools,
+    "mcp": mcp,
+}
+
 
 def ours(name: str, *, quick: bool, million: bool) -> Report:
     """One benchmark that reports its bars."""
-    if name == "remember":
-        return remember.bench(quick=quick)
-    if name == "authority":
-        return authority.bench(quick=quick)
-    if name == "visible":
-        return visible.bench(quick=quick)
-    if name == "rpc":
-        return rpc.bench(quick=quick)
+    if name in ALONE:
+        return ALONE[name].bench(quick=quick)
     module = {"ingest": ingest, "speed": speed, "memory": memory, "cold": cold}[name]
     return module.bench(quick=quick, million=million)
 

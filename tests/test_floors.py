@@ -24,6 +24,8 @@ FLOORS: list[list[str]] = [
             "auto_config",
             "auto_search",
             "skills",
+            "tool_rights",
+            "reach",
             "playbook",
             "witness",
             "check",
@@ -60,7 +62,7 @@ FLOORS: list[list[str]] = [
     ],
     ["commands", "client"],
     ["surfaces", "testing", "demo"],
-    ["__main__"],
+    ["__main__", "service"],
 ]
 ONE_ROOM_FLOORS = {5}  # the modules of the bank's own floor are one room
 PURE_FLOORS = {0, 1, 2}

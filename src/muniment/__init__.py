@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from muniment.peer import Peer
     from muniment.peer import open_peer as open
     from muniment.session import Session
+    from muniment.surfaces.slash import Slash
+    from muniment.surfaces.tools import Toolset, tools
     from muniment.views import Hit, Hits, Record, Remembered
 
 __all__ = [
@@ -34,7 +36,10 @@ __all__ = [
     "Record",
     "Remembered",
     "Session",
+    "Slash",
+    "Toolset",
     "open",
+    "tools",
 ]
 
 # Nothing is imported before it is asked for: the command line starts in the time of what it uses.
@@ -48,7 +53,10 @@ _HOMES = {
     "Record": "muniment.views",
     "Remembered": "muniment.views",
     "Session": "muniment.session",
+    "Slash": "muniment.surfaces.slash",
+    "Toolset": "muniment.surfaces.tools",
     "open": "muniment.peer",
+    "tools": "muniment.surfaces.tools",
 }
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from muniment.base.errors import InvalidInput
 from muniment.memory import Memory
+from muniment.reach import BankAccess, named, reachable, relative
+from muniment.tool_rights import read as read_rights
+from muniment.tool_rights import write as write_rights
+from muniment.views import Record
 
 if TYPE_CHECKING:
     from muniment.auto_config import AutoRecallConfig
@@ -32,7 +37,7 @@ class Agent(Memory):
         """The banks of this peer, for this agent's key: made, granted, revoked."""
         from muniment.shared_banks import Banks
 
-        return Banks(self._home(), self._home().agent_row(self.name))
+        return Banks(self.peer, self.peer.agent_row(self.name))
 
     def bank(self, ref: str) -> Memory:
         """A bank of this peer, to remember in and to recall from with this agent's own key.
@@ -47,7 +52,7 @@ class Agent(Memory):
         """
         from muniment.session import find_bank
 
-        peer = self._home()
+        peer = self.peer
         if peer.default_memory_banks:
             from muniment.default_banks import apply
 
@@ -70,7 +75,7 @@ class Agent(Memory):
         """
         from muniment.session import Session
 
-        peer, session = self._home(), Session(self._home(), name, self._key, self._bank)
+        peer, session = self.peer, Session(self.peer, name, self._key, self._bank)
         if peer.default_memory_banks:
             from muniment.default_banks import attach
 
@@ -97,7 +102,7 @@ class Agent(Memory):
         from muniment.session import bank_ids
 
         if changes.get("auto_recall_banks") is not None:
-            changes["auto_recall_banks"] = bank_ids(self._home(), changes["auto_recall_banks"])
+            changes["auto_recall_banks"] = bank_ids(self.peer, changes["auto_recall_banks"])
         return write(self._bank, self._key, changes)
 
     def reset_auto_recall(self) -> AutoRecallConfig:
@@ -128,7 +133,7 @@ class Agent(Memory):
 
         for name in ("authors", "blocked"):
             if changes.get(name) is not None:
-                changes[name] = dids(self._home(), changes[name])
+                changes[name] = dids(self.peer, changes[name])
         return write(self._bank, self._key, changes)
 
     def reset_trust(self) -> TrustConfig:
@@ -141,7 +146,47 @@ class Agent(Memory):
 
         return reset(self._bank, self._key)
 
-    def _home(self) -> Peer:
+    # Tools
+
+    def allowed_tools(self) -> tuple[str, ...] | None:
+        """The tools that it has, by name; None: all of them."""
+        return read_rights(self._bank, self._key)
+
+    def allow_tools(self, names: Sequence[str] | None) -> tuple[str, ...] | None:
+        """Say which tools it has; None: all of them, an empty list: none. Signed, in its own bank.
+
+        Raises:
+            InvalidInput: There is no tool of that name; nothing is changed.
+            NotPermitted | StorageError: As their names say.
+        """
+        return write_rights(self._bank, self._key, names)
+
+    def reachable_banks(self) -> list[BankAccess]:
+        """The banks that this agent's own key may read now: `self` first."""
+        return reachable(self.peer, self._key, self._bank)
+
+    def reachable_bank(self, bank: str) -> Memory:
+        """A bank that this agent's own key may read now; what is shut looks as if it were not there.
+
+        Args:
+            bank: A name or an id as `reachable_banks` lists them; `self` for its own.
+
+        Raises:
+            UnknownBank | Ambiguous: No bank that is open to it goes by that name, or several do.
+        """
+        return self.bank(named(self.reachable_banks(), bank).id)
+
+    def as_seen(self, record: Record) -> Record:
+        """A record of any bank with its `source` told relative to this agent, not to the bank's."""
+        return relative(record, self._bank)
+
+    @property
+    def peer(self) -> Peer:
+        """The peer that opened it.
+
+        Raises:
+            InvalidInput: None did.
+        """
         if self._peer is None:
             raise InvalidInput("this agent was not opened by a peer", "Use `Peer.agent`.")
         return self._peer

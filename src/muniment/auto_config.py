@@ -161,8 +161,7 @@ def write(bank: Bank, key: bytes, changes: Mapping[str, Any]) -> AutoRecallConfi
     wanted = {name: None if value is None else checked(name, value) for name, value in changes.items()}
     for name in wanted:
         checked(name, getattr(DEFAULTS, name, None))
-    plain = {n: list(value) if isinstance(value, tuple) else value for n, value in wanted.items()}
-    put(bank, key, SPACE, plain)
+    put(bank, key, SPACE, wanted)
     return read(bank, key)
 
 

@@ -44,6 +44,7 @@ class Settings:
         k1: How soon a repeated word stops adding to the score; `b` how much long texts are held back.
         context: Whether the neighbours and the whole conversation of a record count.
         fusion: How words and meaning become one ranking: `convex`, weighted by evidence, or `rrf`, by rank.
+        memory_enabled: Whether hosts give their agents memory tools; the command line works all the same.
         busy_ms: How long a write waits for another process, in milliseconds.
         witness: A file outside this folder that remembers how far each bank was; None for none.
         default_memory_banks: Banks that agents get once and that are attached to their sessions.
@@ -59,6 +60,7 @@ class Settings:
     b: float = 0.75
     context: bool = True
     fusion: Literal["convex", "rrf"] = "convex"
+    memory_enabled: bool = True
     busy_ms: int = 10_000
     witness: str | None = None
     default_memory_banks: tuple[DefaultBank, ...] = ()
@@ -179,7 +181,7 @@ def _fits(name: str, value: Any) -> bool:
         return value in _CHOICES[name]
     if name == "language":
         return isinstance(value, str) and bool(value)
-    if name == "context":
+    if name in {"context", "memory_enabled"}:
         return isinstance(value, bool)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False

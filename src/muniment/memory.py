@@ -11,16 +11,17 @@ from muniment.base.errors import StoreCorrupt
 from muniment.base.ids import cid_text, parse_record
 from muniment.check import check
 from muniment.check import rebuild as rebuild_all
-from muniment.forgetting import forget
+from muniment.forgetting import clear, forget, unclear
 from muniment.forgetting import undo as unforget
 from muniment.identity.did import to_did
 from muniment.query import Asker, Time, Where, to_ms
 from muniment.reading import Names, Reader
 from muniment.recalling import Recaller
 from muniment.remembering import Draft, remember
+from muniment.skills import Skill, find, listed, save
 from muniment.store.base import Problem
 from muniment.verify import VerifyReport, stats, verify
-from muniment.views import Hits, ImportReport, Record, Remembered, Stats, Why
+from muniment.views import Cleared, Hits, ImportReport, Record, Remembered, Stats, Why
 from muniment.writing import Writer
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 Records = list[Record]  # `list` is a method of the class below
 Problems = list[Problem]
+Skills = list[Skill]
 
 _TIDY_EVERY = 256  # writes of one process between two looks at the index's tail
 
@@ -163,6 +165,16 @@ class Memory:
         self._settle()
         act = unforget if undo else forget
         return act(self._bank, self._key, self._reader, ref)
+
+    def clear(self, *, undo: bool = False) -> Cleared:
+        """Forget all live records of the bank; `undo` brings back what was forgotten by this last.
+
+        Raises:
+            UnknownRecord: There is nothing to undo.
+            NotPermitted | WaitingForKey | KeyUsedElsewhere | StorageError: As their names say.
+        """
+        act = unclear if undo else clear
+        return Cleared(self.name, act(self._bank, self._key), undone=undo)
 
     def claim(self) -> str:
         """Say that every entry by this agent's key is its own, after a backup was restored.
@@ -298,6 +310,29 @@ class Memory:
     def stats(self) -> Stats:
         """Counts of the bank."""
         return stats(self._bank, self._reader, self.name)
+
+    # Skills
+
+    def save_skill(self, name: str, steps: Sequence[str], description: str = "") -> Remembered:
+        """Keep a procedure step by step; the same name again makes a new version.
+
+        Raises:
+            InvalidInput | LimitExceeded: It has no name or no steps, or is too long.
+            NotPermitted | WaitingForKey | KeyUsedElsewhere | StorageError: As for `remember`.
+        """
+        return save(self, name, steps, description)
+
+    def skill(self, name: str) -> Skill:
+        """The skill of that name, with its steps.
+
+        Raises:
+            UnknownRecord | InvalidInput | Ambiguous | NotPermitted: As their names say.
+        """
+        return find(self, name)
+
+    def skills(self, *, limit: int = 100) -> Skills:
+        """The skills of this memory, by name."""
+        return listed(self, limit)
 
     # Files
 

@@ -60,6 +60,7 @@ class Peer:
     Attributes:
         home: The peer folder.
         default_memory_banks: What the settings name, as of opening or the last `reload`.
+        passphrase: Asked when a sealed keyring has to be opened, or None.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Peer:
         reranker: Reranker | None = None,
     ) -> None:
         self.home = home
+        self.passphrase = passphrase
         self.folder = PeerFolder(home)
         settings = load(home)
         self.default_memory_banks = settings.default_memory_banks

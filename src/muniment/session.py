@@ -28,6 +28,7 @@ from muniment.store.peer import BankRow
 from muniment.trust import read as read_trust
 
 if TYPE_CHECKING:
+    from muniment.agent import Agent
     from muniment.embed.base import Vectors
     from muniment.peer import Peer
 
@@ -62,6 +63,12 @@ class Session:
 
     def __repr__(self) -> str:
         return f"Session({self.name!r})"
+
+    @property
+    def agent(self) -> Agent:
+        """Whose conversation it is."""
+        name = self._peer.name_of(self._key)
+        return self._peer.agent(name or "")
 
     # Attachments
 

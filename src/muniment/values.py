@@ -73,7 +73,8 @@ def put(bank: Bank, key: bytes, space: str, changes: Mapping[str, Any]) -> bool:
         now = bank.host.clock.now_ms()
         authority.check_write(key, now)
         standing = newest(bank, authority, key, space)
-        acts = [Set(space, name, value) for name, value in changes.items() if standing.get(name) != value]
+        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in changes.items()}
+        acts = [Set(space, name, value) for name, value in plain.items() if standing.get(name) != value]
         if not acts:
             return False
         _, seq = Writer(bank, key).commit_acts(authority, acts, now)

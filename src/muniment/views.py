@@ -244,6 +244,19 @@ class ImportReport:
 
 
 @dataclass(frozen=True, slots=True)
+class Cleared:
+    """How many records of an agent's memory were forgotten at once, or brought back (`undone`)."""
+
+    agent: str
+    records: int
+    undone: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """The result as `--json` prints it."""
+        return {"agent": self.agent, "records": self.records, "undone": self.undone}
+
+
+@dataclass(frozen=True, slots=True)
 class CredentialInfo:
     """That an API key is kept: its provider, and 8 hex digits that tell it from others; None if it does not open."""
 

@@ -1,8 +1,11 @@
-"""Every command gives the same result and the same error through the library and through the command line."""
+"""Every command gives the same result and the same error through the library, the command line, a chat, and MCP."""
 
+import asyncio
 import dataclasses
 import io
 import json
+import re
+import shlex
 import shutil
 import sys
 from collections.abc import Callable
@@ -16,16 +19,21 @@ from muniment.base.errors import MunimentError
 from muniment.base.ids import parse_cid
 from muniment.bindings import bind
 from muniment.carried import verify_file
-from muniment.commands import COMMANDS
+from muniment.commands import COMMANDS, Context, invoke
 from muniment.granting import decide
 from muniment.identity.did import parse_did, to_did
 from muniment.identity.keys import keypair
 from muniment.ledger.control import Revoke
 from muniment.remembering import Draft, remember
 from muniment.surfaces.cli import main
+from muniment.surfaces.mcp.command_tools import tool_name
+from muniment.surfaces.mcp.host import Grant, Host
 from muniment.surfaces.serve.background import background
 from muniment.surfaces.serve.options import options
 from muniment.surfaces.serve.run import serve
+from muniment.surfaces.slash import Slash
+from muniment.surfaces.typed import params_of
+from muniment.surfaces.worker import Worker
 from muniment.testing.entropy import SeededEntropy
 from muniment.testing.shared import SharedBank
 from muniment.tokens import Tokens
@@ -125,6 +133,17 @@ SAME: list[tuple[str, list[str], Call, Callable[[Any], Any]]] = [
      lambda _, a: a.list(limit=1, offset=1, source="self"), listed("records")),
     ("history", ["history", "deploy"], lambda _, a: a.history("deploy"), listed("records")),
     ("forget", ["forget", "editor"], lambda _, a: a.forget("editor"), listed("records")),
+    ("clear", ["clear"], lambda _, a: a.clear(), plain),
+    ("save-skill", ["save-skill", "ship it", "--step", "build", "--step", "copy", "--description", "Ship"],
+     lambda _, a: a.save_skill("ship it", ["build", "copy"], "Ship"), plain),
+    ("skills list", ["skills", "list"], lambda _, a: a.skills(), listed("skills")),
+    ("skills show", ["skills", "show", "Greet"], lambda _, a: a.skill("greet"), plain),
+    ("agent tools", ["agent", "tools", "--only", "recall"], lambda _, a: a.allow_tools(["recall"]),
+     lambda names: {"agent": "ava", "tools": list(names)}),
+    ("agent tools", ["agent", "tools"], lambda _, a: a.allowed_tools(),
+     lambda names: {"agent": "ava", "tools": names}),
+    ("mcp", ["mcp", "--print-config", "cursor"],
+     lambda p, _: invoke("mcp", Context(p.home), {"print_config": "cursor"}), plain),
     ("why", ["why", "kim at sea", "deploy"], lambda _, a: a.why("kim at sea", "deploy"), plain),
     ("why", ["why", "kim", "deploy", "--tag", "ops"], lambda _, a: a.why("kim", "deploy", tags=["ops"]), plain),
     ("stats", ["stats"], lambda _, a: a.stats(), plain),
@@ -258,6 +277,15 @@ WRONG: list[tuple[str, list[str], Call]] = [
     ("history", ["history", "nothing"], lambda _, a: a.history("nothing")),
     ("forget", ["forget", "nothing"], lambda _, a: a.forget("nothing")),
     ("forget", ["forget", "nothing", "--undo"], lambda _, a: a.forget("nothing", undo=True)),
+    ("clear", ["clear", "--undo"], lambda _, a: a.clear(undo=True)),
+    ("save-skill", ["save-skill", "x"], lambda _, a: a.save_skill("x", [])),
+    ("save-skill", ["save-skill", " ", "--step", "x"], lambda _, a: a.save_skill(" ", ["x"])),
+    ("skills list", ["skills", "list", "--limit", "0"], lambda _, a: a.skills(limit=0)),
+    ("skills show", ["skills", "show", "nothing"], lambda _, a: a.skill("nothing")),
+    ("skills show", ["skills", "show", "deploy"], lambda _, a: a.skill("deploy")),
+    ("agent tools", ["agent", "tools", "--only", "recal"], lambda _, a: a.allow_tools(["recal"])),
+    ("mcp", ["mcp", "--print-config", "emacs"],
+     lambda p, _: invoke("mcp", Context(p.home), {"print_config": "emacs"})),
     ("why", ["why", "x", "nothing"], lambda _, a: a.why("x", "nothing")),
     ("stats", ["stats", "--agent", "eve"], lambda p, _: p.choose_agent("eve").stats()),
     ("context", ["context", "x", "--budget-tokens", "-1"],
@@ -372,6 +400,7 @@ def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
         for text, more in NOTES:
             agent.remember(text, **more)  # type: ignore[arg-type]
         agent.export_bank(tmp_path / "bank.car")
+        agent.save_skill("Greet", ["Say hello", "Bow"], "Be polite")
         peer.credentials.set("openai", SECRET)
         SharedBank(peer, agent, "wiki")
         peer.host = dataclasses.replace(peer.host, entropy=SeededEntropy(b"token"))
@@ -512,3 +541,111 @@ def test_text_from_a_pipe_is_the_same_text(
     by_line(homes[1], ["remember", "-", "--key", "piped"], capsys)
     with muniment.open(homes[1]) as peer:
         assert peer.agent("ava").get("piped").text == text
+
+
+# The chat and MCP
+
+NEVER_IN_A_CHAT = {
+    "init",
+    "mcp",
+    "serve",
+    "credential set",
+}  # they ask for secrets, or start what runs already
+
+
+def fits(words: list[str]) -> bool:
+    """Whether a row says nothing about home and agent, which only a command line may choose."""
+    return not {"--home", "--agent"} & set(words)
+
+
+ROWS_SAME = [row for row in SAME if row[0] not in NEVER_IN_A_CHAT and fits(row[1])]
+ROWS_WRONG = [row for row in WRONG if row[0] not in NEVER_IN_A_CHAT and fits(row[1])]
+
+
+def by_chat(peer: muniment.Peer, name: str, words: list[str]) -> Any:
+    """The data of the answer to a slash line; where a word is asked for, it is typed."""
+    slash = Slash(peer.agent("ava").session("parity"), files=True)
+    prefix = "records " if name in {"list", "import", "export"} else ""
+    line = f"/memory {prefix}{shlex.join(words)}"
+    reply = slash.reply(line)
+    if not reply.ok and set(reply.data) == {"confirm"}:
+        reply = slash.reply(f"{line} --confirm {reply.data['confirm']}")
+    return reply.data
+
+
+def by_mcp(peer: muniment.Peer, name: str, words: list[str]) -> Any:
+    """The structured content of the tool that stands for a command, by the official client; or its error."""
+    pytest.importorskip("mcp", reason="needs the extra mcp")
+    from mcp import Client, types
+    from muniment.surfaces.mcp.server import ERROR, _Face, _server
+
+    params = params_of(COMMANDS[name], words[len(name.split()) :])
+
+    async def person(_context: Any, asked: Any) -> types.ElicitResult:
+        word = re.findall("`([a-z]+)`", asked.message)[-1]
+        return types.ElicitResult(action="accept", content={"word": word})
+
+    async def main() -> Any:
+        worker = Worker("parity", 4)
+        host = Host(peer.agent, commands=True)
+        server = _server(_Face(host, lambda: worker, lambda _: Grant("ava")), "")
+        try:
+            async with Client(server, elicitation_callback=person) as client:
+                done = await client.call_tool(tool_name(name), json.loads(json.dumps(params)))
+        finally:
+            await worker.close()
+        return {"error": done.meta[ERROR]} if done.is_error else done.structured_content
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize("door", [by_chat, by_mcp], ids=["chat", "mcp"])
+@pytest.mark.parametrize(
+    ("name", "words", "call", "read"), ROWS_SAME, ids=[" ".join(r[1])[:50] for r in ROWS_SAME]
+)
+def test_the_same_result_through_other_doors(
+    homes: tuple[Path, Path],
+    name: str,
+    words: list[str],
+    call: Call,
+    read: Callable[[Any], Any],
+    door: Callable[[muniment.Peer, str, list[str]], Any],
+) -> None:
+    """A chat and an MCP client are told what the library gives."""
+    with muniment.open(homes[0]) as peer:
+        expected = json.loads(json.dumps(read(call(peer, peer.agent("ava")))))
+    with muniment.open(homes[1]) as peer:
+        given = json.loads(json.dumps(door(peer, name, words)))
+    assert steady(given, homes[1]) == steady(expected, homes[0])
+
+
+@pytest.mark.parametrize("door", [by_chat, by_mcp], ids=["chat", "mcp"])
+@pytest.mark.parametrize(("name", "words", "call"), ROWS_WRONG, ids=[" ".join(r[1])[:50] for r in ROWS_WRONG])
+def test_the_same_error_through_other_doors(
+    homes: tuple[Path, Path],
+    name: str,
+    words: list[str],
+    call: Call,
+    door: Callable[[muniment.Peer, str, list[str]], Any],
+) -> None:
+    """What the library refuses, a chat and an MCP client are refused under the same name."""
+    with muniment.open(homes[0]) as peer, pytest.raises(MunimentError) as caught:
+        call(peer, peer.agent("ava"))
+    with muniment.open(homes[1]) as peer:
+        assert door(peer, name, words)["error"] == caught.value.name
+
+
+def test_every_command_is_compared_through_every_door() -> None:
+    """What a chat and MCP don't offer is listed, and refused there."""
+    assert {row[0] for row in ROWS_SAME} >= set(COMMANDS) - NEVER_IN_A_CHAT - {"reindex"}
+
+
+def test_what_is_for_a_command_line_alone_is_refused_elsewhere(homes: tuple[Path, Path]) -> None:
+    """By the chat with a hint, and by MCP as a tool that is not there."""
+    with muniment.open(homes[0]) as peer:
+        host = Host(peer.agent, commands=True)
+        offered = {offer.name for offer in host.offers(Grant("ava"))}
+        slash = Slash(peer.agent("ava").session("parity"), files=True)
+        for name in sorted(NEVER_IN_A_CHAT & set(COMMANDS)):
+            assert "command line" in slash(f"/memory {name}")
+            assert tool_name(name) not in offered

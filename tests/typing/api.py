@@ -9,6 +9,7 @@ from muniment.embed.online import OnlineEmbedder
 from muniment.embed.openai import ServerEmbedder
 from muniment.embed.options import options
 from muniment.embed.rerank import CallableReranker, Reranker
+from muniment.service import MemoryHit, MemoryService
 from muniment.testing.embedders import (
     CountingEmbedder,
     FailingEmbedder,
@@ -77,3 +78,22 @@ def embedders(peer: muniment.Peer) -> list[Embedder]:
             CountingEmbedder(fake),
         ),
     ]
+
+
+def tools_and_chat(agent: muniment.Agent) -> str:
+    """Tools answer in words; a chat too."""
+    kit = muniment.tools("chaz").bind(agent, agent.session("talk"))
+    defined: list[dict[str, object]] = kit.definitions("anthropic")
+    text: str = kit.call("recall", {"query": "tea"})
+    ok: bool = kit.answer("recall", "{}").ok
+    slash: muniment.Slash = muniment.Slash(agent.session("talk"), files=True)
+    names: tuple[str, ...] | None = agent.allow_tools(["recall"])
+    return text + slash("/memory list") if ok and defined and names else agent.reachable_bank("notes").bank_id
+
+
+async def service(home: str) -> list[MemoryHit]:
+    """The asyncio face."""
+    async with await MemoryService.open_or_create(home, agent="ava") as memory:
+        made: muniment.Remembered = await memory.remember("tea", tags={"a": "b"})
+        record: muniment.Record = await memory.run(lambda agent: agent.get(made.id))
+        return await memory.search(record.text, 3)

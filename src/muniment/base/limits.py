@@ -64,6 +64,7 @@ class Limits:
     nonces: int = 1_000_000  # signed requests remembered until they expire
     tokens: int = 10_000  # bearer tokens kept, revoked ones included
     answer_bytes: int = 64 * 1024 * 1024  # one answer that the client reads
+    tool_argument_bytes: int = 8 * 1024 * 1024  # the arguments of one call by a model, as JSON text
 
 
 LIMITS = Limits()

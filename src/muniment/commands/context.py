@@ -146,6 +146,18 @@ class Context:
         """
         yield None
 
+    def attend(self, surface: str, **options: Any) -> None:  # noqa: ARG002 (surfaces look at them)
+        """Run a server until its client leaves, where the surface can be left for one.
+
+        Args:
+            surface: Which: `mcp`.
+            options: What the server is told.
+
+        Raises:
+            InvalidInput: It can't be left here.
+        """
+        raise InvalidInput("no server can be started from here", "Start it from a command line.")
+
     def close(self) -> None:
         """Let go of the peer; harmless when done twice."""
         if self._peer is not None:

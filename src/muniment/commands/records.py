@@ -82,6 +82,11 @@ def _forget(context: Context, /, *, ref: str, undo: bool, bank: str | None) -> R
     return Listed("records", context.memory(bank, for_write=True).forget(ref, undo=undo))
 
 
+def _clear(context: Context, /, *, undo: bool, bank: str | None) -> Result:
+    _ = context.standing_peer
+    return context.memory(bank, for_write=True).clear(undo=undo)
+
+
 def _why(context: Context, /, *, query: str, ref: str, bank: str | None, **rest: Any) -> Result:
     return context.memory(bank).why(query, ref, **_filters(rest))
 
@@ -214,6 +219,19 @@ COMMANDS = family(
         "write",
         True,
         _forget,
+    ),
+    Command(
+        "clear",
+        "Forgets all live memories of a bank at once, the agent's own unless another is named. They are hidden, not "
+        "destroyed: the history still has them, and --undo brings back what the last clear hid.",
+        (
+            Example("muniment clear", "start afresh"),
+            Example("muniment clear --undo", "bring everything back"),
+        ),
+        (Param("undo", "flag", "Bring back what was cleared last", False), BANK),
+        "write",
+        True,
+        _clear,
     ),
     Command(
         "why",

@@ -128,3 +128,38 @@ class RecallConfigured:
     def to_json(self) -> dict[str, Any]:
         """The settings as `--json` prints them."""
         return {"agent": self.agent, **self.values}
+
+
+class AllowedTools:
+    """The memory tools of an agent; None: all of them."""
+
+    def __init__(self, agent: str, tools: Iterable[str] | None) -> None:
+        self.agent, self.tools = agent, None if tools is None else list(tools)
+
+    def to_json(self) -> dict[str, Any]:
+        """What holds, as `--json` prints it."""
+        return {"agent": self.agent, "tools": self.tools}
+
+
+class Printed:
+    """A text for another program's configuration, and the value that it holds."""
+
+    def __init__(self, text: str, value: Mapping[str, Any]) -> None:
+        self.text, self.value = text, dict(value)
+
+    def to_json(self) -> dict[str, Any]:
+        """The value alone."""
+        return self.value
+
+
+class Served:
+    """A server that ran until its client left; its stream was the answer, so nothing is printed after it."""
+
+    path = "-"
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+
+    def to_json(self) -> dict[str, Any]:
+        """What was served."""
+        return {"served": self.what}

@@ -136,6 +136,7 @@ GROUPS: Mapping[str, str] = {
     "credential": "API keys of embedding servers, sealed.",
     "token": "Bearer tokens, for clients that can't sign.",
     "memory": "The same memory by the verbs and flags of its ancestor.",
+    "skills": "Procedures that are kept step by step.",
 }
 
 # Full name -> family and summary: enough for every list, without importing a family.
@@ -146,6 +147,7 @@ _INDEX: Mapping[str, tuple[str, str]] = {
     "list": ("records", "List memories, newest first."),
     "history": ("records", "Show every version of a memory."),
     "forget": ("records", "Hide a memory from recall."),
+    "clear": ("records", "Hide all memories of an agent at once."),
     "why": ("records", "Explain why a memory does, or does not, answer a question."),
     "stats": ("records", "Count what a memory holds."),
     "context": ("attachments", "Show what memory says unasked in a turn of a conversation."),
@@ -158,6 +160,7 @@ _INDEX: Mapping[str, tuple[str, str]] = {
     "agent new": ("agents", "Make an agent: a key and a memory of its own."),
     "agent list": ("agents", "List the agents of this installation."),
     "agent show": ("agents", "Show an agent's keys and its memory."),
+    "agent tools": ("agents", "Say which tools an agent has."),
     "agent bind": ("serving", "Let another DID name an agent."),
     "agent trust show": ("trust", "Show whom an agent trusts."),
     "agent trust set": ("trust", "Choose whose words an agent is shown."),
@@ -192,6 +195,10 @@ _INDEX: Mapping[str, tuple[str, str]] = {
     "memory list": ("ancestor", "List memories, newest first."),
     "memory archive": ("ancestor", "Move a memory's text to content-addressed storage."),
     "serve": ("serving", "Answer agents over HTTP."),
+    "save-skill": ("skills", "Keep a procedure, step by step."),
+    "skills list": ("skills", "List the skills, with what they are for."),
+    "skills show": ("skills", "Show the steps of a skill."),
+    "mcp": ("mcp", "Serve an agent's memory to programs that speak MCP."),
     "init": ("host", "Choose how this installation is set up."),
     "check": ("host", "Look for damage in files, and mend what can be made again."),
     "verify": ("host", "Prove every signature and every right to write."),

@@ -51,6 +51,12 @@ class CommandLine(Context):
         with self._bar.paused() if self._bar else nullcontext():
             return passphrase()
 
+    def attend(self, surface: str, **options: Any) -> None:
+        """Run a server on standard input and output until its client leaves."""
+        from importlib import import_module
+
+        import_module(f"muniment.surfaces.{surface}").serve(self, **options)
+
     @contextmanager
     def watch(self, label: str, unit: str) -> Iterator[Tick | None]:
         """Show a bar on standard error, if a person looks there."""
