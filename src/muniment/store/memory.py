@@ -149,6 +149,22 @@ class MemoryStore:
                 self._put(self._bodies, (seq, act), body)
         return seq
 
+    def add_entries(self, rows: Sequence[EntryRow], bodies: Sequence[Sequence[bytes | None]]) -> list[int]:
+        with self.write():
+            if len({row.id for row in rows}) < len(rows) or self.held([row.id for row in rows]):
+                raise InvalidInput("an entry is stored already, or comes twice", "Look with `held` first.")
+            return [self.add_entry(row, held) for row, held in zip(rows, bodies, strict=True)]
+
+    def held(self, entries: Sequence[EntryId]) -> dict[EntryId, int]:
+        return {entry: self._seqs[entry] for entry in entries if entry in self._seqs}
+
+    def ids(self, *, control: bool, verdict: Verdict, after: int = 0) -> Iterator[tuple[int, int, EntryId]]:
+        for row in self.entries(after=after, control=control, verdict=verdict):
+            yield row.seq, row.at, row.id
+
+    def rerulings(self) -> int:
+        return self._marks.get("rerulings", 0)
+
     def seq_of(self, entry: EntryId) -> int | None:
         return self._seqs.get(entry)
 
@@ -185,9 +201,14 @@ class MemoryStore:
     def twins(self, author: bytes, at: int) -> list[EntryRow]:
         return [row for row in self._entries.values() if (row.author, row.at) == (author, at)]
 
+    def twinned(self, pairs: Sequence[tuple[bytes, int]]) -> set[tuple[bytes, int]]:
+        return {(row.author, row.at) for row in self._entries.values()}.intersection(pairs)
+
     def rule(self, seq: int, verdict: Verdict, readable: bool) -> None:
         self._writer()
         if seq in self._entries:
+            if self._entries[seq].verdict is not verdict:
+                self._put(self._marks, "rerulings", self.rerulings() + 1)
             self._put(self._entries, seq, replace(self._entries[seq], verdict=verdict, readable=readable))
 
     def tips(self, author: bytes) -> tuple[EntryId, ...]:
@@ -253,6 +274,14 @@ class MemoryStore:
         seq = self._seqs.get(version.entry)
         ord = None if seq is None else self._places.get((seq, version.act))
         return None if ord is None else self._versions[ord]
+
+    def crowded(self, rows: Sequence[VersionRow]) -> list[bool]:
+        records = {row.record for row in self._versions.values()}
+        groups = {row.group for row in self._versions.values()} - {None}
+        return [row.record in records or row.group in groups for row in rows]
+
+    def named(self, entries: Sequence[EntryId]) -> set[EntryId]:
+        return {naming.target.entry for naming in self._namings}.intersection(entries)
 
     def of_record(self, record: RecordId) -> list[VersionRow]:
         return [row for row in self._versions.values() if row.record == record]
