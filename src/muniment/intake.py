@@ -14,7 +14,8 @@ from itertools import groupby
 
 from muniment.bank import Bank
 from muniment.base.errors import LimitExceeded, Refused, RefusedBody
-from muniment.base.ids import BankId, EntryId, VersionId
+from muniment.base.ids import BankId, EntryId
+from muniment.base.limits import LIMITS
 from muniment.ledger import entry as entries
 from muniment.ledger.acts import Act
 from muniment.ledger.authority import Authority
@@ -77,6 +78,7 @@ class Intake(Receiver):
 
     def __init__(self, bank: Bank) -> None:
         super().__init__(bank)
+        self._waiting = 0  # what came so far and has to wait: one sender can't bring more than a round's worth
         self._openers: tuple[Authority, list[Opener]] | None = None
 
     def take_many(self, parcels: Sequence[Parcel], asked: Collection[EntryId] = ()) -> Taken:
@@ -105,6 +107,21 @@ class Intake(Receiver):
                         self._run(list(run), asked, taken)
         return taken
 
+    def fill(self, entry: EntryId, act: int, sealed: bytes) -> int:
+        """Store one missing body of an entry that is here; how many came (0: it is here, erased, or unknown).
+
+        Raises:
+            RefusedBody: It does not match the hash in the signed header.
+        """
+        row = self._store.entry(entry)
+        if row is None:
+            return 0
+        acts = entries.reload(row.envelope).header.acts
+        if act >= len(acts):
+            raise RefusedBody(f"the entry has no act {act}")
+        entries.check_body(acts[act], sealed)
+        return self._fill(row.seq, [sealed if place == act else None for place in range(len(acts))])
+
     def _one(
         self, entry: Entry, bodies: Sequence[bytes | None], asked: Collection[EntryId], taken: Taken
     ) -> None:
@@ -113,6 +130,11 @@ class Intake(Receiver):
         if ruling.verdict is Worth.VOID and entry.id not in asked:
             taken.void.append(entry.id)
             return
+        if ruling.verdict is Worth.WAITING:
+            self._waiting += 1
+            if self._waiting > LIMITS.sync_waiting:
+                taken.refused.append("too many entries of one sender wait for their past")
+                return
         try:
             self._add(entry, bodies)
         except LimitExceeded as error:
@@ -131,7 +153,8 @@ class Intake(Receiver):
             twins = self._store.twinned(places)
             if len(set(places)) < len(places):
                 twins |= {place for place in places if places.count(place) > 1}
-            plain, other = [], []
+            plain: list[tuple[Entry, Sequence[bytes | None]]] = []
+            other: list[tuple[Entry, Sequence[bytes | None]]] = []
             for entry, bodies in run:
                 counts = authority.rule(entry).verdict is Worth.COUNTS
                 alone = (entry.header.by, entry.header.at) not in twins
@@ -193,8 +216,3 @@ def _row(entry: Entry, *, readable: bool, seq: int = 0) -> EntryRow:
         epoch=header.epoch,
     )
 
-
-def erased_in(authority: Authority, entry: EntryId, acts: int) -> set[int]:
-    """The places of an entry's acts that a standing erasure names."""
-    erasures = authority.erasures
-    return {act for act in range(acts) if VersionId(entry, act) in erasures}

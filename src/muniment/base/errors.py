@@ -34,10 +34,13 @@ MunimentError
 │   └── UnknownKey            the private key is not in custody here
 ├── ImportFailed          a file to import has a fatal line      (exit 8)
 ├── MissingExtra          an optional part is not installed      (exit 9)
-└── EmbedderError         no vectors come of a text              (exit 10)
-    ├── EmbedderUnavailable   no answer in time, or nothing there that answers
-    ├── EmbedderRefused       the server says no to key, model or text
-    └── EmbedderMismatch      an answer or a model file that is not what was asked for
+├── EmbedderError         no vectors come of a text              (exit 10)
+│   ├── EmbedderUnavailable   no answer in time, or nothing there that answers
+│   ├── EmbedderRefused       the server says no to key, model or text
+│   └── EmbedderMismatch      an answer or a model file that is not what was asked for
+└── SyncError             a sync with another peer               (exit 11)
+    ├── SyncRefused           the other end turned the round down
+    └── BadMessage            bytes that are no message of the protocol; `.reason` names the rule
 ```
 """
 
@@ -259,3 +262,26 @@ class EmbedderRefused(EmbedderError):
 
 class EmbedderMismatch(EmbedderError):
     """Another number of vectors, another dimension, no usable numbers, or a model file that is another one."""
+
+
+class SyncError(MunimentError):
+    """A sync with another peer came to nothing, or to less than all. What was stored stays."""
+
+    exit_code = 11
+
+
+class SyncRefused(SyncError):
+    """The other end turned the round down: the bank is not there, not shared, or not for this key."""
+
+
+class BadMessage(SyncError):
+    """Bytes from the other end that are no message of the protocol, or not the one that is due.
+
+    Attributes:
+        reason: The rule's short name, one of `muniment.sync.messages.REASONS`.
+    """
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        said = f"the other end sent a message that is no good: {reason}" + (f" ({detail})" if detail else "")
+        super().__init__(said, "Sync again; if it stays so, one of the two ends is at fault or too old.")
+        self.reason = reason

@@ -298,6 +298,10 @@ class BankStore(Protocol):
         """Sealed bodies by (seq, act); None where the body is not here."""
         ...
 
+    def parcels(self, seqs: Sequence[int]) -> list[tuple[EntryId, bytes, list[bytes | None]]]:
+        """Ids, envelopes and bodies of entries, in the order asked for; None where a body is not here."""
+        ...
+
     def put_body(self, seq: int, act: int, sealed: bytes) -> None: ...
 
     def absent(self, *, after: tuple[int, int] = (0, 0)) -> Iterator[tuple[int, int, bool]]:

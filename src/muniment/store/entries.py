@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -263,6 +264,30 @@ class EntryTables:
             if not isinstance(body, bytes):
                 raise self._damaged(key >> 8)
         return [found.get(key) for key in keys]
+
+    def parcels(self, seqs: Sequence[int]) -> list[tuple[EntryId, bytes, list[bytes | None]]]:
+        link, wanted = self._connections.link(), json.dumps(list(seqs))
+        sql = "SELECT seq, id, envelope FROM entries WHERE seq IN (SELECT value FROM json_each(?))"
+        found: dict[int, tuple[EntryId, bytes, list[bytes | None]]] = {}
+        for seq, digest, envelope in link.run(sql, (wanted,)):
+            if not isinstance(envelope, bytes) or hashlib.sha256(envelope).digest() != digest:
+                raise self._damaged(seq)
+            found[seq] = (EntryId(CID_PREFIX + digest), envelope, [])
+        bodies = "SELECT place, sealed FROM {}, json_each(?1) WHERE place BETWEEN value << 8 AND value << 8 | 255"
+        for select in (
+            bodies.format("bodies") + " AND gone = 0",
+            bodies.format("late_bodies") + " AND gone = 0",
+            bodies.format("absent").replace("sealed", "NULL"),
+        ):
+            for place, sealed in link.run(select, (wanted,)):
+                seq, act = placed(place)
+                acts = found[seq][2]
+                acts += [None] * (act + 1 - len(acts))
+                acts[act] = sealed
+        missing = [seq for seq in seqs if seq not in found]
+        if missing:
+            raise StoreCorrupt(f"{self._connections.path}: there is no entry {missing[0]}", "Run `muniment check`.")
+        return [found[seq] for seq in seqs]
 
     def put_body(self, seq: int, act: int, sealed: bytes) -> None:
         link, place = self._connections.writer(), place_of(seq, act)

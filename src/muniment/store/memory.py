@@ -224,6 +224,16 @@ class MemoryStore:
     def bodies(self, places: Sequence[tuple[int, int]]) -> list[bytes | None]:
         return [self._bodies.get((seq, act)) for seq, act in places]
 
+    def parcels(self, seqs: Sequence[int]) -> list[tuple[EntryId, bytes, list[bytes | None]]]:
+        acts = {seq: 0 for seq in seqs}
+        for seq, act in [*self._bodies, *self._absent]:
+            if seq in acts:
+                acts[seq] = max(acts[seq], act + 1)
+        rows = [self.entry_at(seq) for seq in seqs]
+        return [
+            (row.id, row.envelope, self.bodies([(row.seq, act) for act in range(acts[row.seq])])) for row in rows
+        ]
+
     def put_body(self, seq: int, act: int, sealed: bytes) -> None:
         self._writer()
         if (seq, act) in self._bodies:
