@@ -221,8 +221,10 @@ class EntryTables:
 
     def twinned(self, pairs: Sequence[tuple[bytes, int]]) -> set[tuple[bytes, int]]:
         link = self._connections.link()
-        sql = "SELECT 1 FROM entries WHERE local IN (0, 1) AND at = ? AND author = ? LIMIT 1"
-        return {(author, at) for author, at in pairs if link.run(sql, (at, link.number("authors", author)))}
+        rows = among(
+            link, "SELECT author, at FROM entries WHERE local IN (0, 1) AND at", sorted({at for _, at in pairs})
+        )
+        return {(link.key("authors", author), at) for author, at in rows}.intersection(pairs)
 
     def rule(self, seq: int, verdict: Verdict, readable: bool) -> None:
         link = self._connections.writer()

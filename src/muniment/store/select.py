@@ -10,7 +10,7 @@ from muniment.store.base import Filter, State
 from muniment.store.link import Link, Row
 
 FEW = 16  # numbers that are bound one by one
-_MANY = 256  # byte strings looked for by one statement
+_MANY = 256  # values looked for by one statement
 _RARE = 10_000  # holders of a facet up to which they are listed, not looked up while walking
 
 
@@ -21,8 +21,8 @@ def listed(numbers: Sequence[int]) -> tuple[str, list[Any]]:
     return "IN (SELECT value FROM json_each(?))", [json.dumps(list(numbers))]
 
 
-def among(link: Link, select: str, keys: Sequence[bytes]) -> list[Row]:
-    """The rows of `select` (up to its last `WHERE column`) for many byte strings, in few statements."""
+def among(link: Link, select: str, keys: Sequence[bytes] | Sequence[int]) -> list[Row]:
+    """The rows of `select` (up to its last `WHERE column`) for many values, in few statements."""
     rows: list[Row] = []
     for start in range(0, len(keys), _MANY):
         part = keys[start : start + _MANY]

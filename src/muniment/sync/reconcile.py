@@ -29,6 +29,7 @@ DIGEST_BYTES = 32
 SUM_BYTES = 256
 BRANCH = 16  # ranges that one is split into
 LEAF = 32  # keys up to which ids are listed instead
+SPAN = 512  # keys above which a range of which nothing is held is taken as a whole, without listing ids
 LISTED = 2048  # keys that are listed when asked for
 _MODULUS = (1 << 8 * SUM_BYTES) - 1
 _BUCKET = 128
@@ -276,11 +277,11 @@ def compare(index: Index, said: Sequence[Range], found: Difference) -> list[tupl
             found.have += [key for digest, key in mine.items() if digest not in theirs]
         elif one.mode == FINGERPRINT and index.fingerprint(lo, one.hi) != one.said:
             count = index.count(lo, one.hi)
-            if not count:
+            if not count and one.count > SPAN:
                 found.spans.append((lo, one.hi))
             elif not one.count:
                 found.have += index.keys(lo, one.hi)
-            elif min(count, one.count) <= LEAF and one.count <= LISTED:
+            elif not count or min(count, one.count) <= LEAF and one.count <= LISTED:
                 left.append((lo, Range(one.hi, ASK)))
             else:
                 left += _parts(lo, index, one.hi)
