@@ -21,12 +21,14 @@ from typing import Protocol
 import pytest
 
 from muniment import check, syncing
+from muniment.base import codec
 from muniment.base.errors import SyncError, SyncRefused
 from muniment.base.ids import BankId, EntryId
 from muniment.base.limits import LIMITS
 from muniment.ledger.control import Grant
 from muniment.ledger.levels import parse_level
 from muniment.store.base import Verdict
+from muniment.store.memory import MemoryStore
 from muniment.sync import hello, messages, reconcile
 from muniment.sync.messages import Entries, Failure, Greet, Greeted, Hello, Welcome
 from muniment.sync.round import ClientRound
@@ -391,7 +393,7 @@ class SyncSuite:
         old = world.at("wim").parcels()
         world.at("wim").remember("two")
         self.round(world, "wim", "carol")
-        restored = world.replicas.fresh("wim", type(world.at("wim").bank.store)(world.replicas.bank))
+        restored = world.replicas.fresh("wim", MemoryStore(world.replicas.bank))
         restored.take(old)
         report = self.round(world, "carol", "wim")
         assert report.rolled_back == (world.replicas.keys["wim"],)
@@ -433,7 +435,7 @@ def _knock(world: World, channel: Channel, bank: BankId, name: str, *, spoil: bo
     assert isinstance(greeted, Greeted)
     key = world.replicas.keys[name]
     message = hello.proof(hello.CLIENT, bank, key, b"", (b"n" * 16, greeted.nonce), channel.binding)
-    sig = world.replicas.host.keyring.sign(key, hello.codec.HELLO, message)
+    sig = world.replicas.host.keyring.sign(key, codec.HELLO, message)
     sig = bytes(64) if spoil else sig
     return channel.exchange(messages.encode(Hello(greeted.round, bank, key, sig)))
 
