@@ -13,11 +13,11 @@ import argparse
 import subprocess
 import sys
 
-from benchmarks import cold, common, ingest, recall, remember, visible
+from benchmarks import cold, common, ingest, recall, remember, sync, visible
 from benchmarks.common import Report
 
 NAMES = (
-    *("remember", "ingest", "words", "recall", "visible", "cold"),
+    *("remember", "ingest", "words", "recall", "visible", "cold", "sync"),
     *("locomo", "vectors", "fusion", "auto_recall", "quality"),
 )
 OWN_TABLES = {"words", "locomo", "vectors", "fusion", "auto_recall", "quality"}
@@ -27,6 +27,8 @@ def ours(name: str, *, quick: bool, million: bool) -> Report:
     """One benchmark that reports its bars."""
     if name == "remember":
         return remember.bench(quick=quick)
+    if name == "sync":
+        return sync.bench(quick=quick, million=million)
     if name == "visible":
         return visible.bench(quick=quick)
     module = {"ingest": ingest, "recall": recall, "cold": cold}[name]

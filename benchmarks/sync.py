@@ -134,7 +134,9 @@ def differ(report: Report, made: Replicas, client: Replica, server: Replica, siz
     report.add("its questions", warm.questions, "")
     same = Ends(client, server)
     assert same.run().done
-    report.add("questions after hello where nothing differs, the last word included", same.questions - 2, "", 2)
+    report.add(
+        "questions after hello where nothing differs, the last word included", same.questions - 2, "", 2
+    )
     report.add("that round", same.wall * 1e3, "ms wall")
     report.add("its bytes", same.carried, "bytes")
 
@@ -185,7 +187,9 @@ def bench(*, quick: bool = False, million: bool = False) -> Report:
 def main() -> int:
     """Command line."""
     parser = common.parser(__doc__)
-    parser.add_argument("--million", action="store_true", help="also an index of 1,000,000 entries when quick")
+    parser.add_argument(
+        "--million", action="store_true", help="also an index of 1,000,000 entries when quick"
+    )
     args = parser.parse_args()
     return common.finish([bench(quick=args.quick, million=args.million)], as_json=args.json)
 

@@ -78,7 +78,9 @@ class Intake(Receiver):
 
     def __init__(self, bank: Bank) -> None:
         super().__init__(bank)
-        self._waiting = 0  # what came so far and has to wait: one sender can't bring more than a round's worth
+        self._waiting = (
+            0  # what came so far and has to wait: one sender can't bring more than a round's worth
+        )
         self._openers: tuple[Authority, list[Opener]] | None = None
 
     def take_many(self, parcels: Sequence[Parcel], asked: Collection[EntryId] = ()) -> Taken:
@@ -167,9 +169,7 @@ class Intake(Receiver):
         if plain:
             rerule_waiting(self._bank)
 
-    def _add_plain(
-        self, authority: Authority, plain: Sequence[tuple[Entry, Sequence[bytes | None]]]
-    ) -> None:
+    def _add_plain(self, authority: Authority, plain: Sequence[tuple[Entry, Sequence[bytes | None]]]) -> None:
         opened = [self._acts(authority, entry, bodies) for entry, bodies in plain]
         rows = [
             _row(entry, readable=acts is not None) for (entry, _), acts in zip(plain, opened, strict=True)
@@ -215,4 +215,3 @@ def _row(entry: Entry, *, readable: bool, seq: int = 0) -> EntryRow:
         envelope=entry.envelope,
         epoch=header.epoch,
     )
-

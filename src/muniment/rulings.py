@@ -92,7 +92,9 @@ class Rulings:
         """
         with self._lock:
             before = self.authority
-            if not any(isinstance(act, Revoke) for entry in self._control.values() for act in entry.header.ctl):
+            if not any(
+                isinstance(act, Revoke) for entry in self._control.values() for act in entry.header.ctl
+            ):
                 yield before  # nothing is cut, so no path is walked
                 return
             self._chain.expect(entries)

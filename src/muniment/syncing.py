@@ -204,9 +204,7 @@ def serve(find: Find, binding: bytes, entropy: Entropy, *, book: Book | None = N
         book: Where the tips that others showed are remembered.
     """
     lobby = _Lobby(find, book)
-    return ServerRound(
-        lobby, binding, nonce=entropy.bytes(NONCE_BYTES), round_id=entropy.bytes(ROUND_BYTES)
-    )
+    return ServerRound(lobby, binding, nonce=entropy.bytes(NONCE_BYTES), round_id=entropy.bytes(ROUND_BYTES))
 
 
 def run(client: ClientRound, exchange: Callable[[bytes], Iterable[bytes]]) -> SyncReport:

@@ -1,6 +1,6 @@
 """Writes the golden vectors of sync messages: `sync.json` and `bad_sync/*.hex`, as `make.py` does for entries.
 
-    python tests/golden/sync_make.py
+python tests/golden/sync_make.py
 """
 
 from __future__ import annotations
@@ -86,7 +86,11 @@ def vectors() -> dict[str, Any]:
     places = {"all": (b"", b"\xff"), "none": (b"", KEYS[0]), "some": (KEYS[100][:8], KEYS[900])}
     return {
         "proofs": {
-            name: {"message": PROOFS[name].hex(), "key": CAST[by].hex(), "signature": _sign(by, PROOFS[name]).hex()}
+            name: {
+                "message": PROOFS[name].hex(),
+                "key": CAST[by].hex(),
+                "signature": _sign(by, PROOFS[name]).hex(),
+            }
             for name, by in (("client", "wim"), ("server", "carol"))
         },
         "messages": {name: messages.encode(message).hex() for name, message in MESSAGES.items()},

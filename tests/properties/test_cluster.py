@@ -31,6 +31,7 @@ class ClusterMachine(RuleBasedStateMachine):
         """Five peers of one bank."""
         self.folder = Path(tempfile.mkdtemp())
         self.cluster = Cluster(self.folder, seed)
+        self.cluster.settle()
         self.said = 0
         self.revoked = 0
 
@@ -106,4 +107,4 @@ class ClusterMachine(RuleBasedStateMachine):
 
 
 class TestCluster(ClusterMachine.TestCase):
-    settings = settings(max_examples=12, stateful_step_count=20, deadline=None)
+    settings = settings(max_examples=8, stateful_step_count=20, deadline=None)

@@ -222,7 +222,9 @@ class EntryTables:
     def twinned(self, pairs: Sequence[tuple[bytes, int]]) -> set[tuple[bytes, int]]:
         link = self._connections.link()
         rows = among(
-            link, "SELECT author, at FROM entries WHERE local IN (0, 1) AND at", sorted({at for _, at in pairs})
+            link,
+            "SELECT author, at FROM entries WHERE local IN (0, 1) AND at",
+            sorted({at for _, at in pairs}),
         )
         return {(link.key("authors", author), at) for author, at in rows}.intersection(pairs)
 
@@ -275,7 +277,9 @@ class EntryTables:
             if not isinstance(envelope, bytes) or hashlib.sha256(envelope).digest() != digest:
                 raise self._damaged(seq)
             found[seq] = (EntryId(CID_PREFIX + digest), envelope, [])
-        bodies = "SELECT place, sealed FROM {}, json_each(?1) WHERE place BETWEEN value << 8 AND value << 8 | 255"
+        bodies = (
+            "SELECT place, sealed FROM {}, json_each(?1) WHERE place BETWEEN value << 8 AND value << 8 | 255"
+        )
         for select in (
             bodies.format("bodies") + " AND gone = 0",
             bodies.format("late_bodies") + " AND gone = 0",
@@ -288,7 +292,9 @@ class EntryTables:
                 acts[act] = sealed
         missing = [seq for seq in seqs if seq not in found]
         if missing:
-            raise StoreCorrupt(f"{self._connections.path}: there is no entry {missing[0]}", "Run `muniment check`.")
+            raise StoreCorrupt(
+                f"{self._connections.path}: there is no entry {missing[0]}", "Run `muniment check`."
+            )
         return [found[seq] for seq in seqs]
 
     def put_body(self, seq: int, act: int, sealed: bytes) -> None:

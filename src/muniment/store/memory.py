@@ -231,7 +231,8 @@ class MemoryStore:
                 acts[seq] = max(acts[seq], act + 1)
         rows = [self.entry_at(seq) for seq in seqs]
         return [
-            (row.id, row.envelope, self.bodies([(row.seq, act) for act in range(acts[row.seq])])) for row in rows
+            (row.id, row.envelope, self.bodies([(row.seq, act) for act in range(acts[row.seq])]))
+            for row in rows
         ]
 
     def put_body(self, seq: int, act: int, sealed: bytes) -> None:

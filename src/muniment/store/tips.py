@@ -24,14 +24,18 @@ def move_tips(
     The outcome is that of storing them one after the other.
     """
     batch = set(digests)
-    named = {(parent[_DIGEST:], author) for row, author in zip(rows, authors, strict=True) for parent in row.prev}
+    named = {
+        (parent[_DIGEST:], author) for row, author in zip(rows, authors, strict=True) for parent in row.prev
+    }
     outside = sorted({parent for parent, _ in named if parent not in batch})
     known = {
         digest: (author, seq)
         for digest, seq, author in among(link, "SELECT id, seq, author FROM entries WHERE id", outside)
     }
     waited = set(among(link, "SELECT id, author FROM wanted WHERE id", digests))
-    link.run_many("DELETE FROM wanted WHERE id = ?", [(digest,) for digest in sorted({one for one, _ in waited})])
+    link.run_many(
+        "DELETE FROM wanted WHERE id = ?", [(digest,) for digest in sorted({one for one, _ in waited})]
+    )
     missing = sorted(pair for pair in named if pair[0] not in batch and pair[0] not in known)
     link.run_many("INSERT OR IGNORE INTO wanted (id, author) VALUES (?, ?)", missing)
     followed = [known[parent] for parent, author in named if parent in known and known[parent][0] == author]

@@ -212,7 +212,8 @@ def _pack_tips(tips: Iterable[tuple[bytes, tuple[EntryId, ...]]]) -> list[list[b
 
 def _pack_bodies(bodies: Iterable[tuple[Place, bytes]]) -> bytes:
     return b"".join(
-        entry[len(CID_PREFIX) :] + act.to_bytes() + len(body).to_bytes(4) + body for (entry, act), body in bodies
+        entry[len(CID_PREFIX) :] + act.to_bytes() + len(body).to_bytes(4) + body
+        for (entry, act), body in bodies
     )
 
 

@@ -297,7 +297,9 @@ def _parts(lo: bytes, index: Index, hi: bytes) -> list[tuple[bytes, Range]]:
     return out
 
 
-def question(left: Sequence[tuple[bytes, Range]], budget: int) -> tuple[list[Range], list[tuple[bytes, Range]]]:
+def question(
+    left: Sequence[tuple[bytes, Range]], budget: int
+) -> tuple[list[Range], list[tuple[bytes, Range]]]:
     """As many of the ranges left as a question of about `budget` bytes takes, and the rest."""
     out: list[Range] = []
     spent, lo = 0, START

@@ -108,7 +108,13 @@ class ClientRound:
     def __init__(
         self, holder: Holder, binding: bytes, *, nonce: bytes, claim: bytes = b"", push: bool = True
     ) -> None:
-        self._holder, self._binding, self._nonce, self._claim, self._push = holder, binding, nonce, claim, push
+        self._holder, self._binding, self._nonce, self._claim, self._push = (
+            holder,
+            binding,
+            nonce,
+            claim,
+            push,
+        )
         self._round = b""
         self._asked = _Asked()
         self._talk: Talk = self._conversation()

@@ -117,7 +117,9 @@ class Cluster:
         self.members = set(LEVELS)
         alfa = self.peers["alfa"]
         founders = [Founder(alfa.key, parse_level("admin(0)"))]
-        store = founding.found(alfa.host, alfa.key, founders, lambda bank: SqliteStore.create(alfa.file, bank))
+        store = founding.found(
+            alfa.host, alfa.key, founders, lambda bank: SqliteStore.create(alfa.file, bank)
+        )
         self.bank = store.bank
         store.close()
         for name in ("bravo", "charlie", "delta", "echo"):
@@ -351,9 +353,7 @@ class Cluster:
     def _check_cuts(self, name: str) -> None:
         for key, held in self.cuts.items():
             counting = {
-                row.id
-                for row in self.at(name).store.entries(author=key)
-                if row.verdict is Verdict.COUNTS
+                row.id for row in self.at(name).store.entries(author=key) if row.verdict is Verdict.COUNTS
             }
             assert counting <= held, f"{name} counts what a cut key signed outside of its cut"
 

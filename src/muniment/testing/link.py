@@ -136,5 +136,9 @@ class LinkChannel:
             raise Broken("nothing came back")
         if message and self._chance.random() < faults.flip:
             place = self._chance.randrange(len(message))
-            return message[:place] + bytes([message[place] ^ 1 << self._chance.randrange(8)]) + message[place + 1 :]
+            return (
+                message[:place]
+                + bytes([message[place] ^ 1 << self._chance.randrange(8)])
+                + message[place + 1 :]
+            )
         return message

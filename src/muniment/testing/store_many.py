@@ -42,8 +42,12 @@ class ManySuite:
             single.add(one)
         with world.store.write():
             half = len(made) // 2
-            seqs = world.store.add_entries([one.row for one in made[:half]], [one.bodies for one in made[:half]])
-            seqs += world.store.add_entries([one.row for one in made[half:]], [one.bodies for one in made[half:]])
+            seqs = world.store.add_entries(
+                [one.row for one in made[:half]], [one.bodies for one in made[:half]]
+            )
+            seqs += world.store.add_entries(
+                [one.row for one in made[half:]], [one.bodies for one in made[half:]]
+            )
             assert world.store.add_entries([], []) == []
         assert seqs == [single.store.seq_of(one.id) for one in made]
         assert everything(world.store, world.maker) == everything(single.store, world.maker)
@@ -66,7 +70,9 @@ class ManySuite:
         rows = [world.add(one) for one in made]
         counting = [(row.seq, row.at, row.id) for row in rows if not row.control]
         assert list(world.store.ids(control=False, verdict=Verdict.COUNTS)) == counting
-        assert list(world.store.ids(control=False, verdict=Verdict.COUNTS, after=counting[1][0])) == counting[2:]
+        assert (
+            list(world.store.ids(control=False, verdict=Verdict.COUNTS, after=counting[1][0])) == counting[2:]
+        )
         before = world.store.rerulings()
         with world.store.write():
             world.store.rule(rows[0].seq, Verdict.COUNTS, readable=False)

@@ -264,12 +264,16 @@ class SyncSuite:
                 greeted = messages.decode(answer)
                 assert isinstance(greeted, Greeted) and isinstance(recorded, Hello)
                 again = Hello(greeted.round, recorded.bank, recorded.by, recorded.sig)
-                assert messages.decode(channel.exchange(messages.encode(again))[0]) == Failure(messages.REFUSED)
+                assert messages.decode(channel.exchange(messages.encode(again))[0]) == Failure(
+                    messages.REFUSED
+                )
 
     def test_a_man_in_the_middle_is_refused(self, world: World) -> None:
         """Trace 14: a middleman who forwards every byte has another channel to each end, and hello covers it."""
         self.round(world, "wim", "carol")
-        link = Link(world.make("carol"), binding=b"https://middle.example", binding_there=b"https://carol.example")
+        link = Link(
+            world.make("carol"), binding=b"https://middle.example", binding_there=b"https://carol.example"
+        )
         with pytest.raises(SyncRefused):
             world.sync("wim", "carol", link)
 
@@ -417,7 +421,9 @@ def _until_done(client: ClientRound, exchange: Callable[[bytes], list[bytes]]) -
         asked = client.receive(answer)
 
 
-def _cut_after(exchange: Callable[[bytes], list[bytes]], messages_left: int) -> Callable[[bytes], list[bytes]]:
+def _cut_after(
+    exchange: Callable[[bytes], list[bytes]], messages_left: int
+) -> Callable[[bytes], list[bytes]]:
     def carry(question: bytes) -> list[bytes]:
         nonlocal messages_left
         messages_left -= 1
@@ -470,5 +476,3 @@ def _ids(parcels: list[tuple[bytes, list[bytes | None]]]) -> list[EntryId]:
     from muniment.base.ids import cid_of
 
     return [cid_of(envelope) for envelope, _ in parcels]
-
-
