@@ -29,8 +29,34 @@ from muniment.sync.reconcile import Difference, Index
 from muniment.testing.replicas import Replica, Replicas
 
 PER_SECOND, RECORDS_PER_SECOND, CPU_US = 5000, 10_000, 70.0
-WORDS = ("deploy with nix copy to prod review the queue rotate keys restart worker invoice alpha budget "
-         "customer north release notes ticket number meeting friday coffee tea").split()  # fmt: skip
+WORDS = [
+    "deploy",
+    "with",
+    "nix",
+    "copy",
+    "to",
+    "prod",
+    "review",
+    "the",
+    "queue",
+    "rotate",
+    "keys",
+    "restart",
+    "worker",
+    "invoice",
+    "alpha",
+    "budget",
+    "customer",
+    "north",
+    "release",
+    "notes",
+    "ticket",
+    "number",
+    "meeting",
+    "friday",
+    "coffee",
+    "tea",
+]
 
 
 @contextmanager
@@ -105,7 +131,8 @@ def catch_up(report: Report, folder: Path, entries: int, acts: int) -> None:
         write(server, entries, acts, random.Random(1))
         ends = Ends(client, server)
         done = ends.run()
-        assert done.done and done.round.received == entries, done
+        assert done.done, done
+        assert done.round.received == entries, done
         records, title = entries * acts, f"{entries:,} x {acts}"
         if acts == 1:
             report.add(f"entries a second, cold catch-up of {title}", entries / ends.wall, "/s wall",
@@ -128,7 +155,8 @@ def differ(report: Report, made: Replicas, client: Replica, server: Replica, siz
     write(client, 100, 1, random.Random(3))
     warm = Ends(client, server)
     done = warm.run()
-    assert done.done and (done.round.received, done.round.sent) == (100, 100), done
+    assert done.done, done
+    assert (done.round.received, done.round.sent) == (100, 100), done
     report.add(f"{size:,} each, 100 apart both ways", warm.wall, "s wall", 1.0)
     report.add("its bytes, entries included", warm.carried / 1e6, "MB", 1.0)
     report.add("its questions", warm.questions, "")

@@ -25,9 +25,7 @@ from muniment.opening import NoKey, Opener
 from muniment.project import Projector
 from muniment.receiving import Receiver, rerule_waiting
 from muniment.store.base import EntryRow, Verdict
-
-Parcel = tuple[bytes, Sequence[bytes | None]]
-"""An entry as it travels: its envelope and its bodies, None where one was erased or has not come."""
+from muniment.sync.packing import Parcel
 
 _WORTH_A_THREAD = 16  # signatures
 
@@ -134,7 +132,7 @@ class Intake(Receiver):
             return
         if ruling.verdict is Worth.WAITING:
             self._waiting += 1
-            if self._waiting > LIMITS.sync_waiting:
+            if self._waiting > LIMITS.sync_waiting or (entry.id not in asked and self._crowded(entry)):
                 taken.refused.append("too many entries of one sender wait for their past")
                 return
         try:
@@ -143,6 +141,11 @@ class Intake(Receiver):
             taken.refused.append(error.message)
         else:
             taken.stored.append(entry.id)
+
+    def _crowded(self, entry: Entry) -> bool:
+        """Whether so many control entries wait, whoever signed them, that no more are kept unasked."""
+        waiting = self._store.ids(control=True, verdict=Verdict.WAITING) if entry.is_control else iter(())
+        return sum(1 for _ in waiting) >= LIMITS.waiting_per_author
 
     def _run(
         self, run: list[tuple[Entry, Sequence[bytes | None]]], asked: Collection[EntryId], taken: Taken

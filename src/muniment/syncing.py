@@ -24,7 +24,8 @@ from muniment.ledger.levels import RELAY
 from muniment.platform.entropy import Entropy
 from muniment.store.base import Verdict
 from muniment.sync.holder import Holder, Stored, Tips
-from muniment.sync.messages import NONCE_BYTES, ROUND_BYTES, SETS, Parcel, Place
+from muniment.sync.messages import NONCE_BYTES, ROUND_BYTES
+from muniment.sync.packing import Parcel, Place
 from muniment.sync.reconcile import Index
 from muniment.sync.round import ClientRound, RoundReport, ServerRound
 from muniment.witness import Book, MemoryBook, forked, rolled_back
@@ -178,7 +179,8 @@ def connect(
 Find = Callable[[BankId, bytes, bytes], tuple[Bank, bytes] | None]
 """The bank that is served by that id to a key (with a claim, or an empty one), and the key that speaks here; or None.
 
-It need not ask for the key's level: that is done here, at each request.
+It need not ask for the key's level: that is done here, at each request. Whoever answers an invite's claim at once
+signs the grant before it returns the bank.
 """
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from muniment.base import codec
 from muniment.base.ids import BankId, cid_of
 from muniment.identity import keys
-from muniment.sync import hello, messages, reconcile
+from muniment.sync import hello, messages, packing, reconcile
 from muniment.sync.messages import (
     Bodies,
     Done,
@@ -52,7 +52,7 @@ ONE, TWO = cid_of(b"one"), cid_of(b"two")
 RANGES = (
     Range(KEYS[10][:7], SKIP),
     Range(KEYS[20][:9], FINGERPRINT, 7, filler("fingerprint", 32)),
-    Range(KEYS[30], IDS, 0, messages.pack_ids([ONE, TWO])),
+    Range(KEYS[30], IDS, 0, packing.pack_ids([ONE, TWO])),
     Range(reconcile.END, ASK),
 )
 PARCELS = ((filler("envelope", 300), [filler("body", 296), None]), (filler("control", 200), []))

@@ -199,7 +199,7 @@ class Authority(Permits):
 
     @cached_property
     def shared(self) -> Mapping[EntryId, int]:
-        """The control entries that a sync is about, with their clock values: what counts, and the control past of it."""
+        """The control entries that a sync is about, with their clock values: those that count, and their past."""
         stack = [entry.id for entry in self._past.order if self._facts.rulings[entry.id] is COUNTS]
         found: dict[EntryId, int] = {}
         while stack:

@@ -20,6 +20,7 @@ _COLUMNS = "seq, id, author, at, control, verdict, local, readable, epoch, prev,
 _SELECT = f"SELECT {_COLUMNS} FROM entries "
 _ID_OF = "SELECT id FROM entries WHERE seq = ?"
 _CHUNK = 256  # rows in memory at once; an envelope has at most 256 KiB
+_MANY = 4096  # ids in memory at once
 _DIGEST = len(CID_PREFIX)  # where the digest begins in an id
 
 
@@ -107,14 +108,15 @@ class EntryTables:
     def ids(self, *, control: bool, verdict: Verdict, after: int = 0) -> Iterator[tuple[int, int, EntryId]]:
         sql = (
             f"SELECT seq, at, id FROM entries WHERE seq > ? AND control = {control:d}"
-            f" AND verdict = {verdict:d} ORDER BY seq LIMIT 4096"
+            f" AND verdict = {verdict:d} ORDER BY seq LIMIT {_MANY}"
         )
         while True:
             rows = self._connections.link().run(sql, (after,))
-            for after, at, digest in rows:
-                yield after, at, EntryId(CID_PREFIX + digest)
-            if len(rows) < 4096:
+            for seq, at, digest in rows:
+                yield seq, at, EntryId(CID_PREFIX + digest)
+            if len(rows) < _MANY:
                 return
+            after = rows[-1][0]
 
     def rerulings(self) -> int:
         found = self._connections.link().run("SELECT value FROM meta WHERE name = 'rerulings'")

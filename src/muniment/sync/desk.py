@@ -1,4 +1,4 @@
-"""Rounds of a stateless transport: each question is a request of its own, and carries its round's id (design section 8)."""
+"""Rounds of a stateless transport: each question is a request of its own and carries its round's id."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Desk:
         if place is None:
             return [messages.encode(Failure(messages.BAD))]
         with place.lock:
-            answers = place.round.receive(question)
+            answers = place.round.reply(said)
         if place.round.closed:
             with self._lock:
                 self._rounds.pop(place.round.id, None)

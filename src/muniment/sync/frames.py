@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from muniment.base.ids import EntryId
 from muniment.base.limits import LIMITS
 from muniment.sync.holder import Holder
-from muniment.sync.messages import Bodies, Parcel, Place, parcel_bytes
+from muniment.sync.messages import Bodies
+from muniment.sync.packing import Parcel, Place, parcel_bytes
 
 _READ = 256  # entries read at once
 _PLACE_BYTES = 37  # what stands in front of a body

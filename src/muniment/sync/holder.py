@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from muniment.base.ids import BankId, EntryId
-from muniment.sync.messages import Parcel, Place
+from muniment.sync.packing import Parcel, Place
 from muniment.sync.reconcile import Index
 
 Tips = tuple[tuple[bytes, tuple[EntryId, ...]], ...]
@@ -84,5 +84,5 @@ class Lobby(Protocol):
     """A server's choice of what to show to whom."""
 
     def open(self, bank: BankId, by: bytes, claim: bytes) -> Holder | None:
-        """The bank, if it is here, served, and this key (or a valid claim) may have it; else None, whatever the reason."""
+        """The bank, if it is here, served, and for this key or claim; else None, whatever the reason."""
         ...

@@ -6,24 +6,24 @@ steps whatever a stranger puts into it.
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from muniment.base import codec
 from muniment.base.errors import BadMessage, LimitExceeded, Malformed
-from muniment.base.ids import CID_PREFIX, BankId, EntryId, is_cid
+from muniment.base.ids import BankId, EntryId, is_cid
 from muniment.base.limits import LIMITS
-from muniment.sync.reconcile import ASK, DIGEST_BYTES, FINGERPRINT, IDS, SKIP, Range, id_of
+from muniment.sync import packing
+from muniment.sync.packing import KEY_BYTES, Parcel, Place
+from muniment.sync.reconcile import Range
 
 VERSION = 1
 NONCE_BYTES = ROUND_BYTES = 16
-KEY_BYTES, SIGNATURE_BYTES = 32, 64
+SIGNATURE_BYTES = 64
 CONTROL, DATA = 0, 1
 SETS = (CONTROL, DATA)
 MAX_CLAIM = 4096
-_BOUND_BYTES = 8 + DIGEST_BYTES
 # Every reason to refuse a message; each has a golden bad vector.
 REASONS = (
     "oversize",  # over a cap of `Limits`
@@ -35,9 +35,6 @@ REASONS = (
     "bad order",  # ranges or bounds do not ascend
     "not due",  # a message that is not the one that has to come now
 )
-
-Parcel = tuple[bytes, Sequence[bytes | None]]
-Place = tuple[EntryId, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,58 +171,15 @@ Answer = Greeted | Welcome | Ranges | Entries | Bodies | Took | Done | Failure
 Message = Question | Answer
 
 
-def pack_ids(ids: Iterable[EntryId]) -> bytes:
-    """Ids without the four bytes that all begin with."""
-    return b"".join(entry[len(CID_PREFIX) :] for entry in ids)
-
-
-def _places(places: Iterable[Place]) -> bytes:
-    return b"".join(entry[len(CID_PREFIX) :] + act.to_bytes() for entry, act in places)
-
-
-def pack_parcels(parcels: Iterable[Parcel]) -> bytes:
-    """Per entry: length of the envelope (4 bytes) and it, number of bodies (2), each length (4; 0: none) and body."""
-    out: list[bytes] = []
-    for envelope, bodies in parcels:
-        out += [len(envelope).to_bytes(4), envelope, len(bodies).to_bytes(2)]
-        for body in bodies:
-            out += [b"\0\0\0\0"] if body is None else [len(body).to_bytes(4), body]
-    return b"".join(out)
-
-
-def parcel_bytes(parcel: Parcel) -> int:
-    """How much of a frame an entry takes."""
-    return 6 + len(parcel[0]) + sum(4 + len(body or b"") for body in parcel[1])
-
-
-def _pack_ranges(ranges: Iterable[Range]) -> list[list[Any]]:
-    said: dict[int, Callable[[Range], list[Any]]] = {
-        FINGERPRINT: lambda one: [one.count, one.said],
-        IDS: lambda one: [one.said],
-    }
-    return [[one.hi, one.mode, *(said[one.mode](one) if one.mode in said else ())] for one in ranges]
-
-
-def _pack_tips(tips: Iterable[tuple[bytes, tuple[EntryId, ...]]]) -> list[list[bytes]]:
-    return [[key, pack_ids(ids)] for key, ids in tips]
-
-
-def _pack_bodies(bodies: Iterable[tuple[Place, bytes]]) -> bytes:
-    return b"".join(
-        entry[len(CID_PREFIX) :] + act.to_bytes() + len(body).to_bytes(4) + body
-        for (entry, act), body in bodies
-    )
-
-
 _SAYS_ZERO = {"stored", "which"}
 _WRITE: dict[str, Callable[[Any], Any]] = {
-    "ids": pack_ids,
-    "missing": pack_ids,
-    "absent": _places,
-    "control": _pack_ranges,
-    "data": _pack_ranges,
-    "tips": _pack_tips,
-    "parcels": pack_parcels,
+    "ids": packing.pack_ids,
+    "missing": packing.pack_ids,
+    "absent": packing.pack_places,
+    "control": packing.pack_ranges,
+    "data": packing.pack_ranges,
+    "tips": packing.pack_tips,
+    "parcels": packing.pack_parcels,
     "span": list,
 }
 
@@ -244,7 +198,7 @@ def encode(message: Message) -> bytes:
         if not value and field not in _SAYS_ZERO:
             continue
         if field == "bodies":
-            value = _places(value) if isinstance(message, Want) else _pack_bodies(value)
+            value = packing.pack_places(value) if isinstance(message, Want) else packing.pack_bodies(value)
         elif field in _WRITE:
             value = _WRITE[field](value)
         fields[field] = value
@@ -277,7 +231,7 @@ def decode(data: bytes) -> Message:
         raise BadMessage("malformed", "a field is missing")
     read = {}
     for field, value in fields.items():
-        reader = _read_places if kind is Want and field == "bodies" else _READ[field]
+        reader = packing.read_places if kind is Want and field == "bodies" else _READ[field]
         read[field] = reader(value)
         if not read[field] and field not in _SAYS_ZERO:
             raise BadMessage("malformed", f"{field} says nothing")
@@ -285,54 +239,6 @@ def decode(data: bytes) -> Message:
     if isinstance(message, Want) and "which" in fields and message.span is None:
         raise BadMessage("malformed", "which belongs to a span")
     return message
-
-
-def _fixed(length: int) -> Callable[[Any], bytes]:
-    def read(value: Any) -> bytes:
-        if not isinstance(value, bytes) or len(value) != length:
-            raise BadMessage("malformed", f"not {length} bytes")
-        return value
-
-    return read
-
-
-def _upto(length: int) -> Callable[[Any], bytes]:
-    def read(value: Any) -> bytes:
-        if not isinstance(value, bytes):
-            raise BadMessage("malformed", "not bytes")
-        if len(value) > length:
-            raise BadMessage("oversize", f"{len(value)} bytes where {length} may stand")
-        return value
-
-    return read
-
-
-def _number(most: int) -> Callable[[Any], int]:
-    def read(value: Any) -> int:
-        if type(value) is not int or not 0 <= value <= most:
-            raise BadMessage("malformed", "not a number that may stand there")
-        return value
-
-    return read
-
-
-def _records(value: Any, size: int, most: int) -> list[bytes]:
-    if not isinstance(value, bytes) or len(value) % size:
-        raise BadMessage("bad packing" if isinstance(value, bytes) else "malformed")
-    if len(value) // size > most:
-        raise BadMessage("oversize", f"{len(value) // size} items where {most} may stand")
-    return [value[at : at + size] for at in range(0, len(value), size)]
-
-
-def _read_ids(value: Any) -> tuple[EntryId, ...]:
-    return tuple(map(id_of, _records(value, DIGEST_BYTES, LIMITS.sync_ids)))
-
-
-def _read_places(value: Any) -> tuple[Place, ...]:
-    return tuple(
-        (id_of(one[:DIGEST_BYTES]), one[DIGEST_BYTES])
-        for one in _records(value, DIGEST_BYTES + 1, LIMITS.sync_ids)
-    )
 
 
 def _read_bank(value: Any) -> BankId:
@@ -353,109 +259,30 @@ def _read_check(value: Any) -> bool:
     return True
 
 
-def _read_ranges(value: Any) -> tuple[Range, ...]:
-    if not isinstance(value, list):
-        raise BadMessage("malformed", "ranges are not a list")
-    if len(value) > LIMITS.sync_ranges:
-        raise BadMessage("oversize", f"{len(value)} ranges")
-    out: list[Range] = []
-    for item in value:
-        one = _read_range(item)
-        if out and one.hi <= out[-1].hi or not one.hi:
-            raise BadMessage("bad order", "ranges do not ascend")
-        out.append(one)
-    return tuple(out)
-
-
-def _read_range(item: Any) -> Range:
-    if not isinstance(item, list) or len(item) < 2 or type(item[1]) is not int:
-        raise BadMessage("malformed", "a range is not [bound, mode, …]")
-    hi, mode, *said = item
-    hi = _upto(_BOUND_BYTES)(hi)
-    if mode in (SKIP, ASK) and not said:
-        return Range(hi, mode)
-    if mode == FINGERPRINT and len(said) == 2:
-        return Range(hi, mode, _number(1 << 48)(said[0]), _fixed(DIGEST_BYTES)(said[1]))
-    if mode == IDS and len(said) == 1:
-        _records(said[0], DIGEST_BYTES, LIMITS.sync_ids)
-        return Range(hi, mode, 0, said[0])
-    raise BadMessage("malformed", "a range's mode")
-
-
-def _read_span(value: Any) -> tuple[bytes, bytes]:
-    if not isinstance(value, list) or len(value) != 2:
-        raise BadMessage("malformed", "a span is not two bounds")
-    lo, hi = map(_upto(_BOUND_BYTES), value)
-    if lo >= hi:
-        raise BadMessage("bad order", "a span ends before it begins")
-    return lo, hi
-
-
-def _read_tips(value: Any) -> tuple[tuple[bytes, tuple[EntryId, ...]], ...]:
-    if not isinstance(value, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in value):
-        raise BadMessage("malformed", "tips are not pairs")
-    if len(value) > LIMITS.sync_tips:
-        raise BadMessage("oversize", f"tips of {len(value)} keys")
-    return tuple((_fixed(KEY_BYTES)(key), _read_ids(ids)) for key, ids in value)
-
-
-class _Cursor:
-    """Reads a packed byte string from front to back."""
-
-    def __init__(self, data: Any) -> None:
-        if not isinstance(data, bytes):
-            raise BadMessage("malformed", "not bytes")
-        self._data, self._at = data, 0
-
-    def __bool__(self) -> bool:
-        return self._at < len(self._data)
-
-    def take(self, size: int) -> bytes:
-        part = self._data[self._at : self._at + size]
-        if len(part) < size:
-            raise BadMessage("bad packing", "a length leads past the end")
-        self._at += size
-        return part
-
-    def sized(self, most: int) -> bytes:
-        (size,) = struct.unpack(">I", self.take(4))
-        if size > most:
-            raise BadMessage("oversize", f"{size} bytes where {most} may stand")
-        return self.take(size)
-
-
-def _read_parcels(value: Any) -> tuple[Parcel, ...]:
-    cursor = _Cursor(value)
-    out: list[Parcel] = []
-    while cursor:
-        if len(out) >= LIMITS.sync_entries:
-            raise BadMessage("oversize", "entries in one message")
-        envelope = cursor.sized(LIMITS.header_bytes + 128)
-        (count,) = struct.unpack(">H", cursor.take(2))
-        if count > LIMITS.acts_per_entry:
-            raise BadMessage("oversize", f"{count} bodies of one entry")
-        out.append((envelope, [cursor.sized(LIMITS.body_bytes) or None for _ in range(count)]))
-    return tuple(out)
-
-
-def _read_bodies(value: Any) -> tuple[tuple[Place, bytes], ...]:
-    cursor = _Cursor(value)
-    out: list[tuple[Place, bytes]] = []
-    while cursor:
-        if len(out) >= LIMITS.sync_entries:
-            raise BadMessage("oversize", "bodies in one message")
-        entry, act = id_of(cursor.take(DIGEST_BYTES)), cursor.take(1)[0]
-        out.append(((entry, act), cursor.sized(LIMITS.body_bytes)))
-    return tuple(out)
-
-
 _READ: dict[str, Callable[[Any], Any]] = {
-    "nonce": _fixed(NONCE_BYTES), "version": _number(1 << 16), "round": _fixed(ROUND_BYTES), "bank": _read_bank,
-    "by": _fixed(KEY_BYTES), "sig": _fixed(SIGNATURE_BYTES), "claim": _upto(MAX_CLAIM), "control": _read_ranges,
-    "data": _read_ranges, "check": _read_check, "tips": _read_tips, "missing": _read_ids, "absent": _read_places,
-    "ids": _read_ids, "which": _number(DATA), "span": _read_span, "bodies": _read_bodies, "parcels": _read_parcels,
-    "left": _upto(_BOUND_BYTES), "more": _number(1 << 32), "stored": _number(1 << 32), "code": _read_code,
-}  # fmt: skip
+    "nonce": packing.fixed(NONCE_BYTES),
+    "version": packing.number(1 << 16),
+    "round": packing.fixed(ROUND_BYTES),
+    "bank": _read_bank,
+    "by": packing.fixed(KEY_BYTES),
+    "sig": packing.fixed(SIGNATURE_BYTES),
+    "claim": packing.upto(MAX_CLAIM),
+    "control": packing.read_ranges,
+    "data": packing.read_ranges,
+    "check": _read_check,
+    "tips": packing.read_tips,
+    "missing": packing.read_ids,
+    "absent": packing.read_places,
+    "ids": packing.read_ids,
+    "which": packing.number(DATA),
+    "span": packing.read_span,
+    "bodies": packing.read_bodies,
+    "parcels": packing.read_parcels,
+    "left": packing.upto(packing.BOUND_BYTES),
+    "more": packing.number(1 << 32),
+    "stored": packing.number(1 << 32),
+    "code": _read_code,
+}
 _MESSAGES: tuple[type[Any], ...] = (
     *(Greet, Greeted, Hello, Welcome, Reconcile, Ranges, Want),
     *(Entries, Bodies, Took, Follow, Done, Failure),

@@ -6,11 +6,11 @@ the sum, modulo 2^2048, of SHAKE128 of each id (256 bytes).
 
 **Why so wide a sum.** A peer, or a member that signs entries, may be hostile, and chooses ids by trial. For a sum
 modulo 2^n of hashes, a set with a given sum is found in about 2^(2*sqrt(n)) steps when as many hashes may be used as
-wished (Wagner, *A Generalized Birthday Problem*, 2002): for n = 256, as Negentropy has it, that is 2^32, so a writer could
-split honest replicas for good. With n = 2048 it is 2^90, each step a signature. Bellare and Micciancio (*A New Paradigm for
-Collision-Free Hashing*, 1997) give the sum; Meyer (*Range-Based Set Reconciliation*, 2023, section on adversarial
-environments) the argument. A sum needs no fixed shape of tree, so any two implementations that hold the same set agree,
-and adding an entry costs one addition.
+wished (Wagner, *A Generalized Birthday Problem*, 2002): for n = 256, as Negentropy has it, that is 2^32, so a writer
+could split honest replicas for good. With n = 2048 it is 2^90, each step a signature. Bellare and Micciancio (*A New
+Paradigm for Collision-Free Hashing*, 1997) give the sum, Meyer (*Range-Based Set Reconciliation*, 2023) the use. A sum
+needs no fixed shape of tree, so any two implementations that hold the same set agree, and adding an entry costs one
+addition.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Range:
     """What one end says of the keys below `hi`, from where the range before it ends.
 
     Attributes:
-        mode: SKIP nothing to say, FINGERPRINT `count` and `said` (32 bytes), IDS `said` (32 bytes each), or ASK for ids.
+        mode: SKIP nothing to say, FINGERPRINT `count` and `said` (32 bytes), IDS `said` (32 each), or ASK for ids.
     """
 
     hi: bytes
@@ -80,7 +80,7 @@ class Range:
 
 
 class Index:
-    """A set of keys with fast fingerprints of ranges; about 110 bytes of memory a key, adding costs the same at any size."""
+    """A set of keys with fast fingerprints of ranges: about 110 bytes a key, and adding costs the same at any size."""
 
     def __init__(self, keys: Iterable[bytes] = ()) -> None:
         ordered = sorted(set(keys))

@@ -33,7 +33,6 @@ from muniment.sync.messages import (
     Greet,
     Greeted,
     Hello,
-    Place,
     Question,
     Ranges,
     Reconcile,
@@ -41,6 +40,7 @@ from muniment.sync.messages import (
     Want,
     Welcome,
 )
+from muniment.sync.packing import Place
 from muniment.sync.reconcile import Difference, Range
 from muniment.sync.serving import ServerRound
 
@@ -90,6 +90,7 @@ class _Asked:
     past: set[EntryId] = field(default_factory=set)
     bodies: set[Place] = field(default_factory=set)
     given: set[EntryId] = field(default_factory=set)
+    given_past: set[EntryId] = field(default_factory=set)
     given_bodies: set[Place] = field(default_factory=set)
     wanted: set[EntryId] = field(default_factory=set)
 
@@ -202,7 +203,7 @@ class ClientRound:
 
     def _progress(self) -> tuple[int, ...]:
         report, asked = self.report, self._asked
-        tried = (len(asked.past), len(asked.bodies), len(asked.given), len(asked.given_bodies))
+        tried = map(len, (asked.past, asked.bodies, asked.given, asked.given_past, asked.given_bodies))
         return (report.received, report.sent, report.bodies_received, report.bodies_sent, *tried)
 
     def _introduce(self) -> Talk:
@@ -245,7 +246,7 @@ class ClientRound:
         if state.control:
             yield from self._exchange(messages.CONTROL, state.control)
         yield from self._past()
-        yield from self._give_ids([one for one in state.missing if one not in self._asked.given])
+        yield from self._give_past(state.missing)
         if state.control:
             return  # what counts is known only once both ends agree about it: ask again
         if state.data:
@@ -314,9 +315,18 @@ class ClientRound:
                 self._count(self._holder.take(answer.parcels, asked))
                 part = part[len(part) - answer.more :] if answer.more else []
 
+    def _give_past(self, missing: Iterable[EntryId]) -> Talk:
+        """What the server needs by id, also if it did not keep it when it came as one of a set: it was void then."""
+        fresh = [one for one in missing if one not in self._asked.given_past]
+        self._asked.given_past.update(fresh)
+        yield from self._give(fresh)
+
     def _give_ids(self, ids: Iterable[EntryId]) -> Talk:
-        left = [one for one in ids if one not in self._asked.given]
-        self._asked.given.update(left)
+        fresh = [one for one in ids if one not in self._asked.given]
+        self._asked.given.update(fresh)
+        yield from self._give(fresh)
+
+    def _give(self, left: Sequence[EntryId]) -> Talk:
         while left and self._gives():
             parcels, used = frame(self._holder, left)
             left = left[used:]

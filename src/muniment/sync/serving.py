@@ -30,6 +30,7 @@ from muniment.sync.messages import (
 )
 
 ANSWER_BYTES = 256 * 1024  # ranges of one set in one answer
+STRANGER_BYTES = 16 * 1024  # a question before the client has proved its key
 SAID_MISSING = 1024  # ids and places that one answer to a `check` lists
 
 
@@ -79,8 +80,24 @@ class ServerRound:
         Raises:
             StorageError: This end's disk is at fault.
         """
+        if self._holder is None and len(question) > STRANGER_BYTES:
+            self._state = _State.CLOSED
+            return [messages.encode(Failure(messages.BAD))]
         try:
-            answer = self._answer(messages.decode(question))
+            said = messages.decode(question)
+        except BadMessage:
+            self._state = _State.CLOSED
+            return [messages.encode(Failure(messages.BAD))]
+        return self.reply(said)
+
+    def reply(self, question: Message) -> list[bytes]:
+        """The same for a question that was read already.
+
+        Raises:
+            StorageError: This end's disk is at fault.
+        """
+        try:
+            answer = self._answer(question)
         except (BadMessage, LimitExceeded):
             self._state = _State.CLOSED
             answer = Failure(messages.BAD)

@@ -9,8 +9,8 @@ from muniment.base.ids import BankId
 from muniment.store.base import BankStore
 from muniment.store.memory import MemoryStore
 from muniment.store.sqlite import SqliteStore
-from muniment.testing.store_many import ManySuite
 from muniment.testing.store_machine import StoreMachine
+from muniment.testing.store_many import ManySuite
 from muniment.testing.store_vectors import VectorSuite
 from muniment.testing.stores import StoreSuite
 

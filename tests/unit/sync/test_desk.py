@@ -16,7 +16,8 @@ from muniment.sync import messages
 from muniment.sync.desk import Desk
 from muniment.sync.messages import Done, Failure, Greet, Greeted
 from muniment.testing.link import Make
-from muniment.testing.sync_suite import SyncSuite, Wire
+from muniment.testing.sync_attacks import Wire
+from muniment.testing.sync_suite import SyncSuite
 from muniment.testing.sync_world import World
 
 BAD = [messages.encode(Failure(messages.BAD))]
@@ -67,7 +68,8 @@ def test_many_rounds_at_once_are_kept_apart(world: World) -> None:
             talk.receive(desk.answer(question[0], b"c", 1)[0]) if question else []
             for talk, question in zip(talks, asked, strict=True)
         ]
-    assert all(talk.done for talk in talks) and len(desk) == 0
+    assert all(talk.done for talk in talks)
+    assert len(desk) == 0
 
 
 def test_a_silent_round_is_forgotten(world: World) -> None:

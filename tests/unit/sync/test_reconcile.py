@@ -58,7 +58,9 @@ def test_an_index_says_what_a_list_says(
         assert index.fingerprint(low, high) == by_hand(keys, low, high)
         assert list(index.keys(low, high)) == inside
         assert list(index.keys(low, high, newest_first=True)) == inside[::-1]
-    assert len(index) == len(keys) and all(one in index for one in keys) and key(9999) not in index
+    assert len(index) == len(keys)
+    assert all(one in index for one in keys)
+    assert key(9999) not in index
 
 
 @given(mine=NUMBERS, theirs=NUMBERS, budget=st.sampled_from([64, 1000, 1 << 18]))
@@ -99,7 +101,8 @@ def test_splits_are_even_and_short() -> None:
     for bound in bounds:
         counts.append(index.count(lo, bound))
         lo = bound
-    assert counts == [100] * 16 and max(map(len, bounds)) <= 8
+    assert counts == [100] * 16
+    assert max(map(len, bounds)) <= 8
 
 
 def test_a_full_answer_only_fingerprints_the_rest() -> None:
