@@ -88,12 +88,15 @@ class Intake(Receiver):
             StorageError: Nothing of the frame was kept.
         """
         taken = Taken()
+        again: list[tuple[EntryId, Sequence[bytes | None]]] = []  # it may bring what the first one did not
         good: dict[EntryId, tuple[Entry, Sequence[bytes | None]]] = {}
         for parcel, found in zip(parcels, verify_all(parcels, self._bank.id), strict=True):
             if isinstance(found, Refused):
                 taken.refused.append(found.message)
+            elif found.id in good:
+                again.append((found.id, parcel[1]))
             else:
-                good.setdefault(found.id, (found, parcel[1]))
+                good[found.id] = (found, parcel[1])
         if good:
             with self._bank.write():
                 held = self._store.held(list(good))
@@ -105,6 +108,9 @@ class Intake(Receiver):
                             self._one(entry, bodies, asked, taken)
                     else:
                         self._run(list(run), asked, taken)
+                for entry_id, bodies in again:
+                    for seq in self._store.held([entry_id]).values():
+                        taken.filled += self._fill(seq, bodies)
         return taken
 
     def fill(self, entry: EntryId, act: int, sealed: bytes) -> int:

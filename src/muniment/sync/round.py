@@ -203,7 +203,8 @@ class ClientRound:
 
     def _progress(self) -> tuple[int, ...]:
         report, asked = self.report, self._asked
-        tried = map(len, (asked.past, asked.bodies, asked.given, asked.given_past, asked.given_bodies))
+        places = len(asked.bodies) + len(asked.given_bodies)
+        tried = (len(asked.past), len(asked.given), len(asked.given_past), places)
         return (report.received, report.sent, report.bodies_received, report.bodies_sent, *tried)
 
     def _introduce(self) -> Talk:
