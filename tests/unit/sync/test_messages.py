@@ -19,6 +19,16 @@ VECTORS = json.loads((Path(__file__).parents[2] / "golden" / "sync.json").read_t
 GOOD = [bytes.fromhex(message) for message in VECTORS.values()]
 
 
+def judged(data: bytes) -> messages.Message | str:
+    """The message, or the reason why it is none, which must be one of those that are listed."""
+    try:
+        return messages.decode(data)
+    except BadMessage as error:
+        reason = error.reason
+    assert reason in messages.REASONS
+    return reason
+
+
 @given(
     message=st.sampled_from(GOOD), place=st.integers(0, 1 << 16), byte=st.integers(0, 255), cut=st.booleans()
 )
