@@ -27,7 +27,8 @@ from muniment.sync.holder import Holder, Stored, Tips
 from muniment.sync.messages import NONCE_BYTES, ROUND_BYTES
 from muniment.sync.packing import Parcel, Place
 from muniment.sync.reconcile import Index
-from muniment.sync.round import ClientRound, RoundReport, ServerRound
+from muniment.sync.report import RoundReport
+from muniment.sync.round import ClientRound, ServerRound
 from muniment.witness import Book, MemoryBook, forked, rolled_back
 
 _MOST_ABSENT = 65_536  # missing bodies looked at in one round
@@ -160,7 +161,14 @@ def _without_erased(
 
 
 def connect(
-    bank: Bank, key: bytes, binding: bytes, *, claim: bytes = b"", push: bool = True, book: Book | None = None
+    bank: Bank,
+    key: bytes,
+    binding: bytes,
+    *,
+    claim: bytes = b"",
+    push: bool = True,
+    follow: bool = False,
+    book: Book | None = None,
 ) -> ClientRound:
     """The client's end of a round about a bank that is here, maybe still empty.
 
@@ -170,10 +178,12 @@ def connect(
         binding: What both ends know of the channel.
         claim: Proof of an invite.
         push: Give too; else only take.
+        follow: Once all is done, be told what is new.
         book: Where the tips that others showed are remembered.
     """
     holder = BankHolder(bank, key, book)
-    return ClientRound(holder, binding, nonce=bank.host.entropy.bytes(NONCE_BYTES), claim=claim, push=push)
+    nonce = bank.host.entropy.bytes(NONCE_BYTES)
+    return ClientRound(holder, binding, nonce=nonce, claim=claim, push=push, follow=follow)
 
 
 Find = Callable[[BankId, bytes, bytes], tuple[Bank, bytes] | None]
@@ -224,8 +234,9 @@ def run(client: ClientRound, exchange: Callable[[bytes], Iterable[bytes]]) -> Sy
     return report_of(client)
 
 
-def report_of(client: ClientRound) -> SyncReport:
-    """What a round has done so far."""
-    holder = client.holder
-    assert isinstance(holder, BankHolder)  # noqa: S101 - made by `connect`
-    return SyncReport(replace(client.report), holder.rolled_back, holder.forked())
+def report_of(end: ClientRound | ServerRound) -> SyncReport:
+    """What a round has done so far, at either end."""
+    holder = end.holder
+    if not isinstance(holder, BankHolder):  # nobody was let in
+        return SyncReport(replace(end.report))
+    return SyncReport(replace(end.report), holder.rolled_back, holder.forked())

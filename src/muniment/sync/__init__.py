@@ -14,9 +14,10 @@ client.done, client.report
 
 - `ClientRound.start()` and `.receive(answer)` return a list of no or one message. It is empty when the round is
   over, whether all went well (`.done`) or not (`.report` says what is missing). `.receive` raises `SyncRefused` when
-  the other end turned the round down, and `Refused` for bytes that are wrong; the round is over then.
-- `ServerRound.receive(question)` never raises for what a stranger sends: it answers with an error message, and
-  `.closed` turns true. It may raise `StorageError`, which is the server's own trouble: close the connection.
+  the other end turned the round down, and `BadMessage` for bytes that are wrong; the round is over then.
+- `ServerRound` has `.closed`, `.done`, `.report`, `.other` (the client's key) and `.bank`, the last two once it let the
+  client in. `ServerRound.receive(question)` never raises for what a stranger sends: it answers with an error message,
+  and `.closed` turns true. It may raise `StorageError`, which is the server's own trouble: close the connection.
 - Both may be dropped at any moment and nothing has to be told to anybody: what was committed stays, a new round
   finds the rest.
 - **Stateless transports** (one POST for each question) keep the `ServerRound`s in a `Desk`: `desk.answer(question,
@@ -29,9 +30,9 @@ client.done, client.report
   one message does.
 - Blocking: `receive` verifies signatures and writes to the disk. Call it off the event loop, and not from two
   threads at once for one round.
-- After a round that was done, `client.follow()` gives the question of a live tail; the server answers it with an empty
-  list, and then `server.news()` returns messages, as often as the transport cares to ask, that the client
-  `receive`s without answering.
+- **Live tail.** A client made with `follow=True` asks, once all is done, to be told what is new; `.following` is true
+  then. That question has no answer: `server.receive` returns an empty list. From then on `server.news()` returns
+  messages, as often as the transport cares to ask; each goes to `client.receive`, which returns nothing to send.
 
 `muniment.syncing.connect` and `.serve` make the two ends for a bank.
 """

@@ -42,6 +42,7 @@ from muniment.sync.messages import (
 )
 from muniment.sync.packing import Place
 from muniment.sync.reconcile import Difference, Range
+from muniment.sync.report import RoundReport
 from muniment.sync.serving import ServerRound
 
 __all__ = ["ClientRound", "RoundReport", "ServerRound"]
@@ -49,38 +50,6 @@ QUESTION_BYTES = 256 * 1024  # ranges of one question
 CHECKS = 32  # after so many a round ends, whatever is left
 STEPS = 4096  # questions about ranges between two checks: 100,000 differences take some hundred
 Talk = Generator[Question, Answer, None]
-
-
-@dataclass(slots=True)
-class RoundReport:
-    """What a round did.
-
-    Attributes:
-        other: The server's key, once it proved it.
-        received, sent: Entries that were new here, and that were new there.
-        bodies_received, bodies_sent: Missing bodies that came, and that were given.
-        refused, void: Entries that were not kept: their bytes were wrong; they do not count.
-        control_agreed, data_agreed: Whether both ends hold the same of each set.
-        missing, absent: How many entries of the control past, and bodies, are still not here.
-        lacking: How many of either the server still lacks, as far as it said.
-        questions: How many messages the client sent.
-        done: Nothing is missing at either end.
-    """
-
-    other: bytes = b""
-    received: int = 0
-    sent: int = 0
-    bodies_received: int = 0
-    bodies_sent: int = 0
-    refused: int = 0
-    void: int = 0
-    control_agreed: bool = False
-    data_agreed: bool = False
-    missing: int = 0
-    absent: int = 0
-    lacking: int = 0
-    questions: int = 0
-    done: bool = False
 
 
 @dataclass(slots=True)
@@ -104,18 +73,22 @@ class ClientRound:
         nonce: 16 random bytes.
         claim: Proof of an invite, where the key holds nothing yet.
         push: Give too; else only take.
+        follow: Once all is done, be told what is new, in place of saying goodbye.
     """
 
     def __init__(
-        self, holder: Holder, binding: bytes, *, nonce: bytes, claim: bytes = b"", push: bool = True
+        self,
+        holder: Holder,
+        binding: bytes,
+        *,
+        nonce: bytes,
+        claim: bytes = b"",
+        push: bool = True,
+        follow: bool = False,
     ) -> None:
-        self._holder, self._binding, self._nonce, self._claim, self._push = (
-            holder,
-            binding,
-            nonce,
-            claim,
-            push,
-        )
+        self._holder, self._binding = holder, binding
+        self._nonce, self._claim = nonce, claim
+        self._push, self._follow = push, follow
         self._round = b""
         self._asked = _Asked()
         self._talk: Talk = self._conversation()
@@ -168,13 +141,14 @@ class ClientRound:
             self._over = True
             raise
 
-    def follow(self) -> bytes:
-        """After a round that was done: the question that makes the server tell what is new from now on."""
-        self._following = True
-        return self._ask(Follow(self._round))
+    @property
+    def following(self) -> bool:
+        """Whether the server was asked to tell what is new: whatever comes goes to `receive`, unasked."""
+        return self._following
 
     def _ask(self, question: Question) -> bytes:
         self.report.questions += 1
+        self._following = isinstance(question, Follow)
         return messages.encode(question)
 
     def _news(self, said: object) -> None:
@@ -197,6 +171,8 @@ class ClientRound:
             yield from self._mend(state)
             if self._progress() == before:
                 break
+        if self._follow and self.report.done:
+            yield Follow(self._round)
         said = yield Done(self._round)
         if not isinstance(said, Done):
             raise BadMessage("not due")
@@ -293,6 +269,8 @@ class ClientRound:
             self._count(self._holder.take(answer.parcels, frozenset()))
             if not answer.left:
                 return
+            if not answer.parcels:
+                raise BadMessage("not due", "a span goes on without entries")
             if not lo < answer.left < hi:
                 raise BadMessage("bad order", "a span goes on outside of itself")
             lo, hi = (lo, answer.left) if which == messages.DATA else (answer.left, hi)

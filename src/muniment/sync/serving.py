@@ -10,7 +10,7 @@ from muniment.base.ids import BankId
 from muniment.base.limits import LIMITS
 from muniment.sync import hello, messages, reconcile
 from muniment.sync.frames import body_frame, frame
-from muniment.sync.holder import Holder, Lobby
+from muniment.sync.holder import Holder, Lobby, Stored
 from muniment.sync.messages import (
     Answer,
     Bodies,
@@ -28,6 +28,7 @@ from muniment.sync.messages import (
     Want,
     Welcome,
 )
+from muniment.sync.report import RoundReport
 
 ANSWER_BYTES = 256 * 1024  # ranges of one set in one answer
 STRANGER_BYTES = 16 * 1024  # a question before the client has proved its key
@@ -55,8 +56,9 @@ class ServerRound:
     def __init__(self, lobby: Lobby, binding: bytes, *, nonce: bytes, round_id: bytes) -> None:
         self._lobby, self._binding, self._nonce, self.id = lobby, binding, nonce, round_id
         self._state = _State.NEW
-        self._client_nonce = self._other = b""
+        self._client_nonce = b""
         self._holder: Holder | None = None
+        self.report = RoundReport()
         self._mark: int | None = None
 
     @property
@@ -71,8 +73,18 @@ class ServerRound:
 
     @property
     def other(self) -> bytes:
-        """The client's key, once it was let in."""
-        return self._other if self._holder is not None else b""
+        """The client's key, once it was let in; empty before."""
+        return self.report.other
+
+    @property
+    def done(self) -> bool:
+        """Whether the last check showed that both ends hold the same and nothing is missing here."""
+        return self.report.done
+
+    @property
+    def holder(self) -> Holder | None:
+        """The bank of this end, once the client was let in."""
+        return self._holder
 
     def receive(self, question: bytes) -> list[bytes]:
         """The answer to a question, whatever its bytes are.
@@ -119,7 +131,7 @@ class ServerRound:
             return self._let_in(question)
         if self._state not in (_State.OPEN, _State.FOLLOWING) or self._holder is None:
             raise BadMessage("not due")
-        if not (self._holder.may_have(self._other) and self._holder.may_give()):
+        if not (self._holder.may_have(self.report.other) and self._holder.may_give()):
             return Failure(messages.REFUSED)  # its level was taken away meanwhile
         return self._serve(self._holder, question)
 
@@ -130,7 +142,7 @@ class ServerRound:
         holder = self._lobby.open(said.bank, said.by, said.claim)  # asked in any case: the same work for all
         if not proven or holder is None or not holder.may_give():
             return Failure(messages.REFUSED)
-        self._state, self._holder, self._other = _State.OPEN, holder, said.by
+        self._state, self._holder, self.report.other = _State.OPEN, holder, said.by
         message = hello.proof(hello.SERVER, said.bank, said.by, holder.key, nonces, self._binding)
         return Welcome(holder.key, holder.sign(message))
 
@@ -141,9 +153,12 @@ class ServerRound:
             return self._entries(holder, question)
         if isinstance(question, Entries):
             stored = holder.take(question.parcels, frozenset(holder.missing()))
+            self._count(stored)
             return Took(stored.new + stored.filled)
         if isinstance(question, Bodies):
-            return Took(holder.fill(question.bodies).filled)
+            stored = holder.fill(question.bodies)
+            self._count(stored)
+            return Took(stored.filled)
         if isinstance(question, Follow):
             self._state = _State.FOLLOWING
             self._mark, _ = holder.news(None)
@@ -153,6 +168,13 @@ class ServerRound:
             return Done()
         raise BadMessage("not due")
 
+    def _count(self, stored: Stored) -> None:
+        report = self.report
+        report.received += stored.new
+        report.bodies_received += stored.filled
+        report.refused += stored.refused
+        report.void += stored.void
+
     def _ranges(self, holder: Holder, question: Reconcile) -> Ranges:
         said = {}
         for name, which in (("control", messages.CONTROL), ("data", messages.DATA)):
@@ -161,20 +183,29 @@ class ServerRound:
         if not question.check:
             return Ranges(said["control"], said["data"])
         tips = holder.tips()  # before the client's entries are here
-        holder.witness(self._other, question.tips)
-        lacking = (tuple(holder.missing()[:SAID_MISSING]), tuple(holder.absent()[:SAID_MISSING]))
+        holder.witness(self.report.other, question.tips)
+        missing, absent = holder.missing(), holder.absent()
+        report = self.report
+        report.control_agreed, report.data_agreed = not said["control"], not said["data"]
+        report.missing, report.absent = len(missing), len(absent)
+        report.done = not (said["control"] or said["data"] or missing or absent)
+        lacking = (tuple(missing[:SAID_MISSING]), tuple(absent[:SAID_MISSING]))
         return Ranges(said["control"], said["data"], *lacking, tips)
 
     def _entries(self, holder: Holder, question: Want) -> Answer:
         if question.bodies:
-            return body_frame(holder, question.bodies)
+            given = body_frame(holder, question.bodies)
+            self.report.bodies_sent += len(given.bodies)
+            return given
         ids, span = question.ids, question.span
         if span is None:
             parcels, used = frame(holder, ids)
+            self.report.sent += len(parcels)
             return Entries(tuple(parcels), more=len(ids) - used)
         newest_first = question.which == messages.DATA
         keys = list(_some(holder.index(question.which).keys(*span, newest_first=newest_first)))
         parcels, used = frame(holder, [reconcile.id_of(key[8:]) for key in keys])
+        self.report.sent += len(parcels)
         if used == len(keys) < LIMITS.sync_entries:
             return Entries(tuple(parcels))
         # Spans are emptied from their end that comes first: what is left is bounded by the last key sent.
@@ -186,7 +217,7 @@ class ServerRound:
         if self._state is not _State.FOLLOWING or self._holder is None:
             return []
         holder = self._holder
-        if not (holder.may_have(self._other) and holder.may_give()):
+        if not (holder.may_have(self.report.other) and holder.may_give()):
             self._state = _State.CLOSED
             return [messages.encode(Failure(messages.REFUSED))]
         self._mark, ids = holder.news(self._mark)

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from muniment import syncing
-from muniment.sync.round import ClientRound
 from muniment.testing.link import Broken
 from muniment.testing.sync_attacks import AttackSuite, same, texts
 from muniment.testing.sync_world import World
@@ -173,27 +172,14 @@ class SyncSuite(AttackSuite):
     def test_a_live_tail_tells_what_is_new(self, world: World) -> None:
         """A client that follows gets what is written later, as the server's news."""
         self.round(world, "wim", "carol")
-        client, server = world.client("wim"), world.server("carol")
-        syncing.run(client, server.receive)
-        asked = client.start() if not client.over else []
-        assert not asked
-        assert server.closed
-        client, server = world.client("wim"), world.server("carol")
-        _until_done(client, server.receive)
-        assert server.receive(client.follow()) == []
+        client, server = world.client("wim", follow=True), world.server("carol")
+        assert syncing.run(client, server.receive).done
+        assert client.following
         world.at("carol").remember("tea")
         for message in server.news():
             assert client.receive(message) == []
         assert texts(world.at("wim")) == ["tea"]
         assert server.news() == []
-
-
-def _until_done(client: ClientRound, exchange: Callable[[bytes], list[bytes]]) -> None:
-    """Talk until the client would say its last word, and keep the round open."""
-    asked = client.start()
-    while not client.done:
-        (answer,) = exchange(asked[0])
-        asked = client.receive(answer)
 
 
 def _cut_after(

@@ -50,10 +50,12 @@ class World:
 
         return lambda binding: syncing.serve(find, binding, self.replicas.host.entropy, book=self.book)
 
-    def client(self, name: str, binding: bytes = b"memory", *, push: bool = True) -> ClientRound:
+    def client(
+        self, name: str, binding: bytes = b"memory", *, push: bool = True, follow: bool = False
+    ) -> ClientRound:
         """The client's end of a round for the replica of a name."""
         here = self.at(name)
-        return syncing.connect(here.bank, here.key, binding, push=push, book=self.book)
+        return syncing.connect(here.bank, here.key, binding, push=push, follow=follow, book=self.book)
 
     def server(self, name: str, binding: bytes = b"memory") -> ServerRound:
         """The server's end of a round."""

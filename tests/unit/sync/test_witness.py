@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from muniment import syncing
 from muniment.keyring.journal import Journal
 from muniment.platform.folders import PeerFolder
 from muniment.store.memory import MemoryStore
@@ -74,3 +75,18 @@ def test_a_key_that_goes_two_ways_is_told(world: World, tmp_path: Path) -> None:
     report = world.sync("vera", "carol")
     assert report.done
     assert report.forked == (wim.key,)
+
+
+def test_the_server_tells_its_side(world: World) -> None:
+    """What came, what was given, who asked, and whether all is done."""
+    world.at("carol").remember("tea")
+    world.at("wim").remember("coffee")
+    server = world.server("carol")
+    assert syncing.report_of(server).round.other == b""
+    assert syncing.run(world.client("wim"), server.receive).done
+    told = syncing.report_of(server)
+    assert (told.round.received, told.round.sent, told.round.other) == (1, 1, world.replicas.keys["wim"])
+    assert told.done
+    assert server.done
+    assert server.closed
+    assert server.bank == world.replicas.bank
