@@ -10,7 +10,8 @@ from muniment.sync.holder import Holder
 from muniment.sync.messages import Bodies
 from muniment.sync.packing import Parcel, Place, parcel_bytes
 
-_READ = 256  # entries read at once
+_FEWEST, _MOST = 4, 256  # entries read at once
+_SHORT = 4096  # bytes of an entry up to which more are read at once
 _PLACE_BYTES = 37  # what stands in front of a body
 
 
@@ -32,16 +33,16 @@ def frame(holder: Holder, ids: Sequence[EntryId]) -> tuple[list[Parcel], int]:
 
 
 def _each(holder: Holder, ids: Sequence[EntryId]) -> Iterator[tuple[int, Parcel | None]]:
-    for start in range(0, len(ids), _READ):
-        part = ids[start : start + _READ]
-        found = iter(holder.parcels(part))
-        ahead = next(found, None)
+    """Entries by their place among the ids, None where one is not here; few are read at once while they are long."""
+    start, step = 0, _FEWEST
+    while start < len(ids):
+        part = ids[start : start + step]
+        found = dict(holder.parcels(part))
         for place, entry in enumerate(part, start):
-            if ahead is not None and ahead[0] == entry:
-                yield place, ahead[1]
-                ahead = next(found, None)
-            else:
-                yield place, None
+            yield place, found.get(entry)
+        start += step
+        if sum(map(parcel_bytes, found.values())) < _SHORT * step:
+            step = min(2 * step, _MOST)
 
 
 def body_frame(holder: Holder, places: Sequence[Place], round_id: bytes = b"") -> Bodies:
