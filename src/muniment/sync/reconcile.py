@@ -258,9 +258,12 @@ def _halves(index: Index, lo: bytes, hi: bytes) -> list[Range]:
 
 @dataclass(slots=True)
 class Difference:
-    """What the client has learnt: ids to ask for, spans of which it holds nothing, and keys that the server lacks."""
+    """What the client has learnt: ids to ask for, spans of which it holds nothing, and keys that the server lacks.
 
-    need: list[EntryId] = field(default_factory=list)
+    Each id comes with the bound of its range and its place there, so that sorting puts them in order.
+    """
+
+    need: list[tuple[bytes, int, EntryId]] = field(default_factory=list)
     spans: list[tuple[bytes, bytes]] = field(default_factory=list)
     have: list[bytes] = field(default_factory=list)
 
@@ -271,9 +274,10 @@ def compare(index: Index, said: Sequence[Range], found: Difference) -> list[tupl
     lo = START
     for one in said:
         if one.mode == IDS:
-            theirs = {one.said[at : at + DIGEST_BYTES] for at in range(0, len(one.said), DIGEST_BYTES)}
-            mine = {key[8:]: key for key in index.keys(lo, one.hi)}
-            found.need += [id_of(digest) for digest in sorted(theirs - mine.keys())]
+            order = [one.said[at : at + DIGEST_BYTES] for at in range(0, len(one.said), DIGEST_BYTES)]
+            mine, theirs = {key[8:]: key for key in index.keys(lo, one.hi)}, set(order)
+            lacking = [id_of(digest) for digest in order if digest not in mine]
+            found.need += [(lo, place, entry) for place, entry in enumerate(lacking)]
             found.have += [key for digest, key in mine.items() if digest not in theirs]
         elif one.mode == FINGERPRINT and index.fingerprint(lo, one.hi) != one.said:
             count = index.count(lo, one.hi)

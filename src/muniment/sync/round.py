@@ -253,7 +253,9 @@ class ClientRound:
             if not isinstance(answer, Ranges):
                 raise BadMessage("not due")
             left = reconcile.compare(index, answer.control if control else answer.data, found) + left
-        fresh = [one for one in found.need if one not in self._asked.wanted]
+        # The newest first, so that each entry of a key that was cut is reached from what came before it.
+        need = sorted(found.need, reverse=which == messages.DATA)
+        fresh = [one for _, _, one in need if one not in self._asked.wanted]
         self._asked.wanted.update(fresh)
         yield from self._take_ids(fresh, frozenset())
         for lo, hi in found.spans:

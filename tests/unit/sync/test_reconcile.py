@@ -31,7 +31,10 @@ def differences(mine: Index, theirs: Index, budget: int = 1 << 18) -> tuple[set[
         asked += 1
         ranges, left = reconcile.question(left, budget)
         left = reconcile.compare(mine, reconcile.answer(theirs, ranges, budget), found) + left
-    need = {*found.need, *(id_of(one[8:]) for lo, hi in found.spans for one in theirs.keys(lo, hi))}
+    need = {
+        *(one for _, _, one in found.need),
+        *(id_of(one[8:]) for lo, hi in found.spans for one in theirs.keys(lo, hi)),
+    }
     return need, set(found.have), asked
 
 
