@@ -205,6 +205,17 @@ class AttackSuite:
         assert texts(world.at("vera")) == ["before"]
         assert same(world.at("vera"), world.at("carol"))
 
+    def test_what_a_cut_accepts_comes_whole(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A new replica takes the accepted past of a cut key, the newest first, so that none of it has to wait."""
+        self.round(world, "wim", "carol")
+        for number in range(60):
+            world.at("wim").remember(f"tea {number}")
+        self.round(world, "wim", "carol")
+        world.at("carol").revoke("wim")
+        monkeypatch.setattr("muniment.intake.LIMITS", _Fewer(0))
+        assert self.round(world, "vera", "carol").done
+        assert len(texts(world.at("vera"))) == 60
+
     def test_a_flood_of_void_entries_is_not_kept(self, world: World) -> None:
         """Trace 7: a cut key that floods a peer costs it no row."""
         self.round(world, "wim", "carol")
