@@ -13,7 +13,20 @@ import argparse
 import subprocess
 import sys
 
-from benchmarks import authority, cold, common, ingest, mcp, memory, remember, rpc, speed, tools, visible
+from benchmarks import (
+    authority,
+    cold,
+    common,
+    ingest,
+    mcp,
+    memory,
+    remember,
+    rpc,
+    speed,
+    sync,
+    tools,
+    visible,
+)
 from benchmarks.common import Report
 
 NAMES = (
@@ -29,6 +42,7 @@ NAMES = (
         "authority",
         "tools",
         "mcp",
+        "sync",
     ),
     *("locomo", "vectors", "scale", "fusion", "auto_recall", "recall", "integrity"),
 )
@@ -49,7 +63,7 @@ def ours(name: str, *, quick: bool, million: bool) -> Report:
     """One benchmark that reports its bars."""
     if name in ALONE:
         return ALONE[name].bench(quick=quick)
-    module = {"ingest": ingest, "speed": speed, "memory": memory, "cold": cold}[name]
+    module = {"ingest": ingest, "speed": speed, "memory": memory, "cold": cold, "sync": sync}[name]
     return module.bench(quick=quick, million=million)
 
 

@@ -29,6 +29,7 @@ from muniment.store.base import BankStore
 from muniment.witness import Witness
 
 if TYPE_CHECKING:
+    from muniment.counted import Counted
     from muniment.meaning import Meaning
     from muniment.recall.lexical import WordIndex
     from muniment.recall.vectors import VectorIndex
@@ -67,6 +68,7 @@ class Bank:
         self._index: WordIndex | None = None
         self._vectors: dict[tuple[str, int], VectorIndex] = {}
         self._keys: dict[bytes, EpochKeys] = {}
+        self._counted: Counted | None = None
         self._writes = 0  # depth of `write`
         self._erased: set[int] = set()  # ords whose words still have to leave the index
         self._scrub_due = False
@@ -192,6 +194,15 @@ class Bank:
         A transaction of several entries is undone as a whole, so the journal has to remember this one.
         """
         return self._kept.setdefault(key, tip)
+
+    @property
+    def counted(self) -> Counted:
+        """What counts in this bank, in the form that a sync compares."""
+        if self._counted is None:
+            from muniment.counted import Counted
+
+            self._counted = Counted(self)
+        return self._counted
 
     @property
     def index(self) -> WordIndex:

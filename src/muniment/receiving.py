@@ -75,7 +75,8 @@ class Receiver:
         rulings.refresh()
         reconcile(self._bank, self._store.entry_at(seq), before)
 
-    def _fill(self, seq: int, bodies: Sequence[bytes | None]) -> None:
+    def _fill(self, seq: int, bodies: Sequence[bytes | None]) -> int:
+        """Add bodies that were missing; how many came."""
         row = self._store.entry_at(seq)
         held = self._store.bodies([(seq, act) for act in range(len(bodies))])
         erasures = self._bank.rulings.authority.erasures
@@ -88,6 +89,7 @@ class Receiver:
             self._store.put_body(seq, act, sealed)
         if came:
             project(self._bank, row)
+        return len(came)
 
 
 def reconcile(bank: Bank, cause: EntryRow, before: Authority, *, opened: bool = True) -> None:
@@ -122,6 +124,14 @@ def reconcile(bank: Bank, cause: EntryRow, before: Authority, *, opened: bool = 
         project(bank, store.entry_at(seq))
     if own_keys(authority) != own_keys(before):
         Projector(store, authority).settle_all()
+
+
+def rerule_waiting(bank: Bank) -> None:
+    """After many data entries were stored: rule again those that wait, which one of these may have been missing to."""
+    waiting = list(bank.store.entries(verdict=Verdict.WAITING))
+    for row in waiting:
+        if _rule(bank, row):
+            project(bank, bank.store.entry_at(row.seq))
 
 
 def _brings_key(row: EntryRow) -> bool:

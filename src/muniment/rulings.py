@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from muniment.base.errors import RefusedEntry, StoreCorrupt
 from muniment.base.ids import BankId, EntryId, cid_text
@@ -35,9 +37,12 @@ class StoreChain:
     def __init__(self, store: BankStore) -> None:
         self._store = store
         self._prev: dict[EntryId, tuple[EntryId, ...]] = {}
+        self._coming: dict[EntryId, Entry] = {}
 
     def prev(self, entry: EntryId) -> tuple[EntryId, ...] | None:
         """The entry's `prev`, or None where it is not here."""
+        if (coming := self._coming.get(entry)) is not None:
+            return coming.header.prev
         known = self._prev.get(entry)
         if known is None and (row := self._store.entry(entry)) is not None:
             known = self._prev[entry] = row.prev
@@ -45,8 +50,14 @@ class StoreChain:
 
     def author(self, entry: EntryId) -> bytes | None:
         """The key that signed the entry, or None where it is not here."""
+        if (coming := self._coming.get(entry)) is not None:
+            return coming.header.by
         row = self._store.entry(entry)
         return None if row is None else row.author
+
+    def expect(self, entries: Sequence[Entry]) -> None:
+        """Answer for entries that are about to be stored as if they were."""
+        self._coming = {entry.id: entry for entry in entries}
 
     def forget(self) -> None:
         """Drop what was read in a transaction that was undone."""
@@ -88,6 +99,29 @@ class Rulings:
             elif self._authority is before and before.gaps:
                 self._authority = before.extend()
             return self._authority is not before
+
+    @contextmanager
+    def expecting(self, entries: Sequence[Entry]) -> Iterator[Authority]:
+        """The authority over what is stored and these data entries, which are about to be.
+
+        Where a cut's path leads through them, one of them is judged by the others; whatever was said here
+        is said anew if not all of them were stored.
+        """
+        with self._lock:
+            before = self.authority
+            if not any(
+                isinstance(act, Revoke) for entry in self._control.values() for act in entry.header.ctl
+            ):
+                yield before  # nothing is cut, so no path is walked
+                return
+            self._chain.expect(entries)
+            try:
+                self._authority = Authority.resolve(self._store.bank, self._control, self._chain)
+                yield self._authority
+            finally:
+                self._chain.expect(())
+                if len(self._store.held([entry.id for entry in entries])) < len(entries):
+                    self._authority = Authority.resolve(self._store.bank, self._control, self._chain)
 
     def judged(self) -> Authority:
         """The authority as it is, with all acts judged: it goes on saying so when more is stored."""

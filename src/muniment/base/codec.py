@@ -25,9 +25,13 @@ HTTP_REQUEST = b'"@method": '  # how the base of a signed HTTP request begins (R
 HTTP_ANSWER = b'"@status": '  # and that of an answer
 BINDING = b"muniment/binding/1\0"  # a key says that another DID is its own
 CLAIM = b"muniment/claim/1\0"  # signatures over claims of an invite
+HELLO = b"muniment/hello/1\0"  # signatures that open a round of sync
+DOMAINS: tuple[bytes, ...] = (
+    *(ENTRY, EPOCH, BODY, LINK, EXPORT),
+    *(HTTP_REQUEST, HTTP_ANSWER, BINDING, CLAIM, HELLO),
+)
 
 _TAG = b"\xd8\x2a"  # tag 42
-DOMAINS: tuple[bytes, ...] = (ENTRY, EPOCH, BODY, LINK, EXPORT, HTTP_REQUEST, HTTP_ANSWER, BINDING, CLAIM)
 _ENTRY_LINK = _TAG + b"\x58\x25\x00" + CID_PREFIX
 _WRONG = (ValueError, TypeError, OverflowError, RecursionError, AttributeError)
 

@@ -47,6 +47,9 @@ MunimentError
     ├── Unreachable           no answer in time, or nothing there that answers
     ├── Overloaded            too much is asked of it at once
     └── BadAnswer             an answer that is none
+└── SyncError             a sync with another peer               (exit 11)
+    ├── SyncRefused           the other end turned the round down
+    └── BadMessage            bytes that are no message of the protocol; `.reason` names the rule
 ```
 """
 
@@ -315,6 +318,10 @@ class EmbedderMismatch(EmbedderError):
 class RemoteError(MunimentError):
     """Another installation was asked over HTTP, and it did not come to an answer."""
 
+
+class SyncError(MunimentError):
+    """A sync with another peer came to nothing, or to less than all. What was stored stays."""
+
     exit_code = 11
 
 
@@ -336,3 +343,20 @@ class Overloaded(RemoteError):
 
 class BadAnswer(RemoteError):
     """What answers there does not speak as an installation of muniment does."""
+
+
+class SyncRefused(SyncError):
+    """The other end turned the round down: the bank is not there, not shared, or not for this key."""
+
+
+class BadMessage(SyncError):
+    """Bytes from the other end that are no message of the protocol, or not the one that is due.
+
+    Attributes:
+        reason: The rule's short name, one of `muniment.sync.messages.REASONS`.
+    """
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        said = f"the other end sent a message that is no good: {reason}" + (f" ({detail})" if detail else "")
+        super().__init__(said, "Sync again; if it stays so, one of the two ends is at fault or too old.")
+        self.reason = reason

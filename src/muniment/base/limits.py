@@ -50,6 +50,16 @@ class Limits:
     blob_bytes: int = 32 * 1024 * 1024  # one blob in an exported bank
     witness_bytes: int = 16 * 1024 * 1024  # the witness file
 
+    sync_frame_bytes: int = 512 * 1024  # entries and bodies of one message; a single larger entry goes alone
+    sync_message_bytes: int = 17 * 1024 * 1024  # one message of a sync
+    sync_ids: int = 8192  # ids named by one message
+    sync_ranges: int = 8192  # ranges of one message
+    sync_entries: int = 8192  # entries, or bodies, of one message
+    sync_rounds: int = 1024  # rounds that one stateless server keeps open
+    sync_round_ms: int = 60 * 1000  # how long it keeps one that is silent
+    sync_waiting: int = 4096  # entries whose past is not here that one round may bring
+    sync_tips: int = 64  # keys of which a round tells the newest entries
+
     vector_dimension: int = 65_536  # numbers in one vector
     embedder_answer_bytes: int = 64 * 1024 * 1024  # one answer of an embedding server
     credential_chars: int = 4096  # an API key

@@ -222,6 +222,28 @@ class Authority(Permits):
                 inner.update(entry.header.auth)
         return heads
 
+    @cached_property
+    def shared(self) -> Mapping[EntryId, int]:
+        """The control entries that a sync is about, with their clock values: those that count, and their past."""
+        stack = [entry.id for entry in self._past.order if self._facts.rulings[entry.id] is COUNTS]
+        found: dict[EntryId, int] = {}
+        while stack:
+            entry = self._control.get(one := stack.pop())
+            if entry is not None and one not in found:
+                found[one] = entry.header.at
+                stack += entry.header.auth
+        return found
+
+    def lacking(self) -> frozenset[EntryId]:
+        """Ids that entries of members wait for: what `missing` has, save what strangers and cut keys named."""
+        named = self._past.missing
+        return frozenset(
+            one
+            for one in self.missing
+            if one == EntryId(self.bank)
+            or any(self._leases.open(self._control[by].header.by) for by in named.get(one, ()))
+        )
+
     @property
     def missing(self) -> frozenset[EntryId]:
         """Ids that control entries name in `auth` and that are not here: to be asked of every peer."""
