@@ -21,10 +21,9 @@ MunimentError
 │   ├── RefusedEntry          `.reason` names the rule
 │   ├── RefusedBody           a body that does not match or open
 │   ├── RefusedKey            a malformed or small-order key
-│   └── RefusedTicket         `.reason` names what is wrong in it
-│   ├── RefusedFile           an exported bank that breaks its format; `.reason` names the rule
-│   └── RefusedKey            a malformed or small-order key
-│   └── RefusedSignature      a signed HTTP message; `.reason` names the rule
+│   ├── RefusedTicket         `.reason` names what is wrong in it
+│   ├── RefusedSignature      a signed HTTP message; `.reason` names the rule
+│   └── RefusedFile           an exported bank that breaks its format; `.reason` names the rule
 ├── StorageError          the disk or a file                     (exit 6)
 │   ├── StoreBusy             a lock was not free in time
 │   ├── StoreFull             no space is left
@@ -43,11 +42,11 @@ MunimentError
 │   ├── EmbedderUnavailable   no answer in time, or nothing there that answers
 │   ├── EmbedderRefused       the server says no to key, model or text
 │   └── EmbedderMismatch      an answer or a model file that is not what was asked for
-└── RemoteError           another installation, asked over HTTP  (exit 11)
-    ├── Unreachable           no answer in time, or nothing there that answers
-    ├── Overloaded            too much is asked of it at once
-    └── BadAnswer             an answer that is none
-└── SyncError             a sync with another peer               (exit 11)
+├── RemoteError           another installation, asked over HTTP  (exit 11)
+│   ├── Unreachable           no answer in time, or nothing there that answers
+│   ├── Overloaded            too much is asked of it at once
+│   └── BadAnswer             an answer that is none
+└── SyncError             a sync with another peer               (exit 12)
     ├── SyncRefused           the other end turned the round down
     └── BadMessage            bytes that are no message of the protocol; `.reason` names the rule
 ```
@@ -185,21 +184,6 @@ class RefusedBody(Refused):
     """A body that does not match its hash, does not open, or is not of the kind its header says."""
 
 
-class RefusedFile(Refused):
-    """An exported bank that breaks a rule of its format.
-
-    Attributes:
-        reason: The rule's short name, one of `muniment.portable.car.REASONS`.
-    """
-
-    def __init__(self, reason: str, detail: str = "") -> None:
-        super().__init__(
-            f"file refused: {reason}" + (f" ({detail})" if detail else ""),
-            "Get the file again from its source.",
-        )
-        self.reason = reason
-
-
 class RefusedKey(Refused):
     """A key that is malformed or of small order, or a DID that does not hold one."""
 
@@ -213,6 +197,7 @@ class RefusedTicket(Refused):
 
     def __init__(self, reason: str, next_step: str = "") -> None:
         super().__init__(f"ticket refused: {reason}", next_step)
+        self.reason = reason
 
 
 class RefusedSignature(Refused):
@@ -224,6 +209,21 @@ class RefusedSignature(Refused):
 
     def __init__(self, reason: str, detail: str = "", next_step: str = "") -> None:
         super().__init__(f"signature refused: {reason}" + (f" ({detail})" if detail else ""), next_step)
+        self.reason = reason
+
+
+class RefusedFile(Refused):
+    """An exported bank that breaks a rule of its format.
+
+    Attributes:
+        reason: The rule's short name, one of `muniment.portable.car.REASONS`.
+    """
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(
+            f"file refused: {reason}" + (f" ({detail})" if detail else ""),
+            "Get the file again from its source.",
+        )
         self.reason = reason
 
 
@@ -318,10 +318,6 @@ class EmbedderMismatch(EmbedderError):
 class RemoteError(MunimentError):
     """Another installation was asked over HTTP, and it did not come to an answer."""
 
-
-class SyncError(MunimentError):
-    """A sync with another peer came to nothing, or to less than all. What was stored stays."""
-
     exit_code = 11
 
 
@@ -343,6 +339,12 @@ class Overloaded(RemoteError):
 
 class BadAnswer(RemoteError):
     """What answers there does not speak as an installation of muniment does."""
+
+
+class SyncError(MunimentError):
+    """A sync with another peer came to nothing, or to less than all. What was stored stays."""
+
+    exit_code = 12
 
 
 class SyncRefused(SyncError):
