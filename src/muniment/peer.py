@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -14,20 +13,18 @@ from muniment.agent import Agent
 from muniment.bank import Bank, Host
 from muniment.base.clock import Clock
 from muniment.base.errors import (
-    Ambiguous,
     InvalidInput,
-    LimitExceeded,
     StorageError,
     UnknownAgent,
     UnknownBank,
 )
 from muniment.base.ids import BankId, cid_text
-from muniment.base.limits import LIMITS
 from muniment.config import Settings, load
 from muniment.founding import agent_founders, found
 from muniment.identity.did import parse_did, to_did
 from muniment.keyring.custody import Keyring
 from muniment.keyring.journal import Journal
+from muniment.names import check_name
 from muniment.platform.clock import SystemClock
 from muniment.platform.entropy import Entropy, SystemEntropy
 from muniment.platform.folders import PeerFolder, home_path
@@ -49,9 +46,7 @@ if TYPE_CHECKING:
     from muniment.session import Session
     from muniment.shared_banks import Banks
 
-AGENT_VARIABLE = "MUNIMENT_AGENT"
 OWNER = "owner"
-DEFAULT_AGENT = "default"
 
 
 class Peer:
@@ -141,7 +136,7 @@ class Peer:
 
     def agents(self) -> list[AgentInfo]:
         """The agents of this peer, by name."""
-        return [self._info(row) for row in self._rows()]
+        return [self._info(row) for row in self.agent_rows()]
 
     def agent_info(self, name: str) -> AgentInfo:
         """One agent, with the number of its records.
@@ -149,7 +144,7 @@ class Peer:
         Raises:
             UnknownAgent: None goes by that name.
         """
-        return self._info(self._row(name), count=True)
+        return self._info(self.agent_row(name), count=True)
 
     def agent(self, name: str, create: bool = False) -> Agent:
         """The agent of that name.
@@ -164,7 +159,7 @@ class Peer:
         row = self._find(name)
         if row is None:
             if not create:
-                self._row(name)
+                self.agent_row(name)
             return self.new_agent(name, _or_existing=True)
         return self._open(row)
 
@@ -210,22 +205,9 @@ class Peer:
             UnknownAgent: There is none, or none of that name; an unknown name never makes one.
             Ambiguous: There are several and none is named.
         """
-        name = asked or os.environ.get(AGENT_VARIABLE) or self.host.settings.agent
-        if name:
-            return self.agent(name)
-        rows = self._rows()
-        if len(rows) == 1:
-            return self._open(rows[0])
-        if not rows:
-            if for_write:
-                return self.agent(DEFAULT_AGENT, create=True)
-            raise UnknownAgent(
-                f"nothing is remembered in {self.home} yet", 'Start with: muniment remember "…"'
-            )
-        names = [row.name for row in rows]
-        raise Ambiguous(
-            "this peer has several agents", names, "Name one with --agent, or set MUNIMENT_AGENT."
-        )
+        from muniment.choosing import chosen
+
+        return chosen(self, asked, for_write=for_write)
 
     def session(self, name: str, agent: str | Agent) -> Session:
         """A conversation of an agent of this peer; see `Agent.session`.
@@ -338,7 +320,8 @@ class Peer:
         assert store is not None  # noqa: S101 - it was just made
         return store
 
-    def _rows(self) -> list[AgentRow]:
+    def agent_rows(self) -> list[AgentRow]:
+        """What `peer.db` says of all agents, by name."""
         store = self._peer_store()
         return [] if store is None else store.agents()
 
@@ -352,12 +335,9 @@ class Peer:
         Raises:
             UnknownAgent: None goes by that name.
         """
-        return self._row(name)
-
-    def _row(self, name: str) -> AgentRow:
         row = self._find(name)
         if row is None:
-            known = ", ".join(row.name for row in self._rows()) or "none yet"
+            known = ", ".join(row.name for row in self.agent_rows()) or "none yet"
             raise UnknownAgent(
                 f"no agent is called {name[:80]!r} (there are: {known})",
                 f"Make it with: muniment agent new {name[:80]}",
@@ -436,18 +416,6 @@ class Peer:
             store.set_meta(OWNER, owner)
             store.set_name(owner, OWNER)
         return owner
-
-
-def check_name(name: str) -> None:
-    """Refuse a name that can't be typed or shown.
-
-    Raises:
-        InvalidInput | LimitExceeded: As their names say.
-    """
-    if len(name) > LIMITS.name_chars:
-        raise LimitExceeded("name characters", LIMITS.name_chars, len(name))
-    if not name.strip() or name != name.strip() or not name.isprintable() or name.startswith("-"):
-        raise InvalidInput(f"not a name: {name!r}", "Use letters, digits and signs, without spaces around.")
 
 
 def open_peer(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from muniment.base.errors import InvalidInput
+from muniment.choosing import DEFAULT_AGENT
 from muniment.identity.did import to_did
-from muniment.peer import DEFAULT_AGENT, check_name
+from muniment.names import check_name
 
 if TYPE_CHECKING:
     from muniment.peer import Peer

@@ -24,6 +24,7 @@ from muniment.ledger.acts import Describe
 from muniment.ledger.control import Founder
 from muniment.ledger.levels import ADMIN, READ, Level, parse_level
 from muniment.members import Meant, members, named, who
+from muniment.names import check_name
 from muniment.query import Time, to_ms
 from muniment.refs import drop_ref, put_ref
 from muniment.revoking import Cut, adopt, rekey, revoke, settle_expired, share_keys
@@ -73,8 +74,6 @@ class Banks:
             RefusedKey: The DID holds no usable key.
             StorageError: It can't be made; nothing stays.
         """
-        from muniment.peer import check_name
-
         check_name(name)
         if len(description) > LIMITS.description_chars:
             raise LimitExceeded("description characters", LIMITS.description_chars, len(description))
@@ -130,8 +129,6 @@ class Banks:
         Raises:
             UnknownBank | Ambiguous | InvalidInput | LimitExceeded: As their names say.
         """
-        from muniment.peer import check_name
-
         check_name(name)
         row = self._shared(bank)
         with self._peer.folder.lock("banks"):

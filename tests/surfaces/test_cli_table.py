@@ -127,8 +127,8 @@ def test_the_table_behaves_as_a_mapping() -> None:
         "agent new",
         "agent list",
         "agent show",
-        "agent bind",
         "agent tools",
+        "agent bind",
     ]
 
 
