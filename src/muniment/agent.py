@@ -172,6 +172,7 @@ class Agent:
         states: Sequence[str] = ("live",),
         as_of: Time | None = None,
         context: bool = True,
+        dates: str | None = None,
     ) -> Hits:
         """The records that answer a query best, best first; an empty query lists the newest.
 
@@ -191,13 +192,15 @@ class Agent:
             states: `live`, and also `superseded` or `forgotten` versions if asked for.
             as_of: What was live at this past moment.
             context: Whether the conversation around a record counts.
+            dates: What a time named in the query does: `boost` what was said then, `filter` out all else, or `off`;
+                None for the setting, `boost` unless changed.
 
         Raises:
             LimitExceeded | InvalidInput | RefusedKey: A limit or a filter has no meaning.
             NotPermitted: The agent may not read the bank.
         """
         where = Where(tags, metadata, kind, source, author, type, session, since, until, states, as_of)
-        return self._recaller.recall(query, where, limit, mode, context=context)
+        return self._recaller.recall(query, where, limit, mode, context=context, dates=dates)
 
     def get(self, ref: str) -> Record:
         """The record that an id, a key or a version names.

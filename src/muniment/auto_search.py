@@ -11,7 +11,7 @@ from muniment.bank import Bank
 from muniment.identity.did import parse_did
 from muniment.ledger.acts import Remember
 from muniment.query import Asker
-from muniment.ranking import HYBRID, TEXT, Asked, Ranked, rank
+from muniment.ranking import HYBRID, TEXT, Asked, Ranked, named_times, rank
 from muniment.reading import Names, Reader
 from muniment.recall.fusion import Background, Evidence, Floor, stands
 from muniment.recalling import Recaller
@@ -148,12 +148,13 @@ def _standing(bank: Bank, turn: Turn, vector: Vectors | None, floor: Floor) -> l
 def _ranked(bank: Bank, turn: Turn, vector: Vectors | None) -> list[list[Ranked]]:
     """By the question, and by the question with what was said before it, where that is more."""
     lists: list[list[Ranked]] = []
+    when = named_times(turn.question, bank.host.clock.now_ms())
     mode = TEXT if vector is None else HYBRID
     if has_words(turn.question):
-        asked = Asked(turn.question, mode, vector)
+        asked = Asked(turn.question, mode, vector, spans=when)
         lists.append(rank(bank, asked, DEPTH, None, past=False, context=True))
     if turn.earlier and (len(turn.readings) > 1 or not lists):
-        asked = Asked(turn.query, TEXT if lists else mode, None if lists else vector)
+        asked = Asked(turn.query, TEXT if lists else mode, None if lists else vector, spans=when)
         lists.append(rank(bank, asked, DEPTH, None, past=False, context=True))
     return lists
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from muniment.bank import Bank
 from muniment.base.errors import LimitExceeded
+from muniment.base.ids import record_text
 from muniment.base.limits import LIMITS
+from muniment.corpus import speakers_of
 from muniment.ledger.acts import Remember
 from muniment.ledger.authority import Authority
 from muniment.query import Where, choice
@@ -31,7 +34,16 @@ class Recaller:
     def __init__(self, bank: Bank, reader: Reader) -> None:
         self._bank, self._reader = bank, reader
 
-    def recall(self, query: str, where: Where, limit: int, mode: str | None, *, context: bool) -> Hits:
+    def recall(
+        self,
+        query: str,
+        where: Where,
+        limit: int,
+        mode: str | None,
+        *,
+        context: bool,
+        dates: str | None = None,
+    ) -> Hits:
         """Ranked records; a query without words lists the newest.
 
         Raises:
@@ -45,7 +57,7 @@ class Recaller:
             choice(mode, MODES, "mode")
         authority = self._reader.enter()
         rule = self._reader.filter(where, authority)
-        asked = ask(self._bank, query, mode)
+        asked = ask(self._bank, query, mode, dates)
         if asked.mode == RECENT:
             return self._recent(rule, where.past, limit, authority)
         return self._ranked(asked, rule, where.past, limit, authority, context=context)
@@ -82,11 +94,12 @@ class Recaller:
             rows = {row.ord: row for row in self._bank.store.versions([one.ord for one in found])}
             order = self._due([rows[one.ord] for one in found if one.ord in rows])
             kept = order if past else self._collapse(order, authority)
-            opened = self._first(kept, limit)
+            opened, behind = self._distinct(kept, limit, asked.text)
             if len(opened) >= limit or len(found) < depth:
                 break
             depth *= 4
-        return Hits(self._hits(opened, found, asked.text, authority), asked.mode, asked.degraded)
+        hits = self._hits(opened, found, asked.text, authority, behind)
+        return Hits(hits, asked.mode, asked.degraded)
 
     def _hits(
         self,
@@ -94,10 +107,17 @@ class Recaller:
         found: Sequence[Ranked],
         query: str,
         authority: Authority,
+        behind: Mapping[int, Sequence[str]] | None = None,
     ) -> list[Hit]:
         by_ord = {one.ord: (number, one) for number, one in enumerate(found, 1)}
         cutter = self._cutter(query, [one.words for one in found[:1] if one.words is not None])
-        return [self._hit(row, act, *by_ord[row.ord], cutter, authority) for row, act in opened]
+        hits = [self._hit(row, act, *by_ord[row.ord], cutter, authority) for row, act in opened]
+        if behind:
+            hits = [
+                replace(hit, duplicates=tuple(behind.get(row.ord, ())))
+                for hit, (row, _) in zip(hits, opened, strict=True)
+            ]
+        return hits
 
     def hits_of(
         self,
@@ -175,6 +195,35 @@ class Recaller:
             at += missing
         return opened
 
+    def _distinct(
+        self, rows: Sequence[VersionRow], limit: int, query: str
+    ) -> tuple[list[tuple[VersionRow, Remember]], dict[int, list[str]]]:
+        """The first `limit` that open to the caller and say something of their own; record ids behind each ord.
+
+        A record only stands for one by the same author, of the same key, title and speaker: nobody's words hide
+        another's, and versions of a key that contradict each other are all shown.
+        """
+        if self._bank.host.settings.duplicates:
+            return self._first(rows, limit), {}
+        from muniment.recall.duplicates import Collapsing
+
+        analyzer = self._bank.index.analyzer
+        terms = {term.key for term in analyzer.query(query).terms}
+        collapsing = Collapsing(lambda word: not terms.isdisjoint(analyzer.keys(word).counted))
+        kept: list[tuple[VersionRow, Remember]] = []
+        behind: dict[int, list[str]] = {}
+        at = 0
+        while at < len(rows) and (missing := limit - len(kept)):
+            for row, act in self._reader.open(rows[at : at + missing]):
+                alike = (act.key, act.title, row.author, row.tool, row.type, speakers_of(act))
+                before = collapsing.place(act.text, alike)
+                if before is None:
+                    kept.append((row, act))
+                else:
+                    behind.setdefault(kept[before][0].ord, []).append(record_text(act.id))
+            at += missing
+        return kept, behind
+
     def _hit(
         self,
         row: VersionRow,
@@ -224,7 +273,7 @@ class Recaller:
 
     def _explain(self, asked: Asked, row: VersionRow) -> Ranked | None:
         """What speaks for a record that is not among the ranked ones; None if nothing does."""
-        scored = self._bank.index.explain(asked.text, row.ord)
+        scored = self._bank.index.explain(asked.text, row.ord, spans=asked.spans)
         if scored is None or scored.word + scored.window + scored.session <= 0:
             return None
         return Ranked(row.ord, scored.share, scored)
@@ -253,7 +302,7 @@ def _signals(found: Ranked, number: int) -> dict[str, float]:
     signals = {} if found.cosine is None else {"cosine": found.cosine}
     if (words := found.words) is not None:
         parts = {"word": words.word, "window": words.window, "session": words.session}
-        signals |= {"text": sum(parts.values()), **parts}
+        signals |= {"text": words.weight * sum(parts.values()), **parts, **dict(words.favours)}
     return {**signals, "rank": float(number)}
 
 
