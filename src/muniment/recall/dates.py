@@ -36,7 +36,10 @@ _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
 _COUNT = rf"(?P<count>\d{{1,4}}|{'|'.join(sorted(_NUMBERS, key=len, reverse=True))})"
 _UNIT = r"(?P<unit>day|week|month|year)s?"
-_LED = r"(?:in|during|since|until|till|before|after|by|of|from|around|early|mid|late|last|this|next|past|every|throughout)"
+_LED = (
+    r"(?:in|during|since|until|till|before|after|by|of|from|around|early|mid|late"
+    r"|last|this|next|past|every|throughout)"
+)
 
 
 class Span(NamedTuple):

@@ -80,7 +80,8 @@ class Gate:
 
     Attributes:
         most: Weight of an embedder that agrees, 0 to 0.5.
-        deference: How far the meaning of a record counts less because its words speak already, 0..1.
+        deference: How far the meaning of a record counts less because its words speak already, 0..1. At 1 the best
+            record by words stays first whatever anything means, and meaning orders what follows.
         doubt: Agreement up to which it is taken for chance: of vectors without meaning, 1 query in 700 has more.
             Records found by meaning alone are then listed behind those that the words found.
         sure: Agreement from which the full weight is given: 1 in 30,000 has more.

@@ -20,7 +20,10 @@ _ROLES = {
 _PREFIX = re.compile(rf"\s*([^\W\d_][\w .'’-]{{0,{NAME_CHARS - 1}}}):\s")
 
 # A question for what the assistant said, not one that it is to answer now ("what would you suggest?").
-_SAYING = "said|told|mentioned|recommended|suggested|advised|proposed|explained|described|listed|provided|gave|wrote|answered"
+_SAYING = (
+    r"said|told|mentioned|recommended|suggested|advised|proposed|explained|described|listed|provided|gave|wrote"
+    r"|answered"
+)
 _ASKS = re.compile(
     rf"\byou\s+(?:\w+\s+)?(?:{_SAYING})\b"
     r"|\b(?:did|had|have)\s+you\s+(?:\w+\s+)?(?:say|tell|mention|recommend|suggest|advise|propose|explain|describe|list"
