@@ -200,7 +200,7 @@ class Recaller:
     ) -> tuple[list[tuple[VersionRow, Remember]], dict[int, list[str]]]:
         """The first `limit` that open to the caller and say something of their own; record ids behind each ord.
 
-        A record only stands for one by the same author, of the same key, title and speaker: nobody's words hide
+        A record only stands for one by the same author, of the same key, title, tags and speaker: nobody's words hide
         another's, and versions of a key that contradict each other are all shown.
         """
         if self._bank.host.settings.duplicates:
@@ -215,7 +215,7 @@ class Recaller:
         at = 0
         while at < len(rows) and (missing := limit - len(kept)):
             for row, act in self._reader.open(rows[at : at + missing]):
-                alike = (act.key, act.title, row.author, row.tool, row.type, speakers_of(act))
+                alike = (act.key, act.title, act.tags, row.author, row.tool, row.type, speakers_of(act))
                 before = collapsing.place(act.text, alike)
                 if before is None:
                     kept.append((row, act))

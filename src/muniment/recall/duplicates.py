@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Hashable
 
 NEAR = 0.9  # shared words by all words of both
+LEAST = 5  # fewer different words say something by what stands around them: "yes, let's" is no copy of another one
 CHARS = 20_000  # longer texts stand for themselves
 _WORD = re.compile(r"[^\W_]+")
 _TELLING = frozenset({
@@ -44,6 +45,7 @@ class Collapsing:
             alike: What has to be equal too, so that one may stand for the other: its key and author, say.
         """
         words = frozenset(_WORD.findall(text.casefold())) if len(text) <= CHARS else frozenset()
+        words = words if len(words) >= LEAST else frozenset()
         ranked = sorted(words, key=lambda word: (-len(word), word))  # long words are seldom shared
         prefix = ranked[: len(words) - math.ceil(NEAR * len(words)) + 1] if words else []
         numbers = {number for word in prefix for number in self._by_word.get((alike, word), ())}

@@ -19,7 +19,12 @@ def second(first: str, other: str, asked: str = "", alike: tuple[str, str] = ("a
 
 
 @pytest.mark.parametrize(
-    ("first", "other"), [("Thanks!", "thanks"), (LONG, LONG.upper() + "."), (LONG, LONG + " please")]
+    ("first", "other"),
+    [
+        ("Thanks to all of you!", "thanks, to all of YOU"),
+        (LONG, LONG.upper() + "."),
+        (LONG, LONG + " please"),
+    ],
 )
 def test_what_says_nearly_the_same_is_left_out(first: str, other: str) -> None:
     """Case and punctuation are nothing; a word in ten may differ."""
@@ -32,6 +37,11 @@ def test_what_says_nearly_the_same_is_left_out(first: str, other: str) -> None:
 def test_a_contradiction_is_shown(other: str) -> None:
     """What differs in a number, a negation, a month or much stands beside the first."""
     assert second(LONG, other) is None
+
+
+def test_short_texts_stand_for_themselves() -> None:
+    """Fewer than five words mean what they mean where they stand."""
+    assert second("yes, let us go", "yes, let us go") is None
 
 
 def test_no_word_of_the_query_is_lost() -> None:

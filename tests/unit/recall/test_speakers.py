@@ -52,6 +52,7 @@ def test_no_text_holds_a_speaker() -> None:
 
 
 def index_of(path: Path, rows: list[tuple[str, str]]) -> WordIndex:
+    """An index of (text, speaker)."""
     corpus = ListCorpus()
     for text, speaker in rows:
         corpus.add(text, speakers=(speaker,))
