@@ -489,7 +489,7 @@ def test_a_question_favours_the_speaker_and_the_user(ava: Agent) -> None:
         [
             Draft("Kim: we paint boats", session="trip", type="message"),
             Draft("Lou: we paint boats", session="trip", type="message"),
-            Draft("we paint boats", metadata={"speaker": "Max"}),
+            Draft("we paint boats", session="trip", metadata={"speaker": "Max"}),
         ]
     )
     hits = ava.recall("does max paint boats")
@@ -499,11 +499,11 @@ def test_a_question_favours_the_speaker_and_the_user(ava: Agent) -> None:
     assert "speaker" not in ava.recall("who paints boats")[0].signals
 
 
-def test_a_time_in_the_question_boosts_or_filters(ava: Agent, clock: TickingClock) -> None:
+def test_a_time_in_the_question_boosts_or_filters(ava: Agent) -> None:
     """Boost is the default; a filter leaves out all else; off takes times for words; anything else is refused."""
     day = 24 * HOUR
-    ava.remember("boats were painted early", created=START_MS - 40 * day)
-    ava.remember("boats were painted today too", created=START_MS)
+    early = Draft("boats were painted early", created=START_MS - 40 * day)
+    ava.remember_many([early, Draft("boats were painted today too", created=START_MS)])
     when = datetime.fromtimestamp(START_MS / 1000 - 40 * 86_400, UTC).strftime("%d %B %Y")
     hits = ava.recall(f"boats painted on {when}")
     assert len(hits) == 2
