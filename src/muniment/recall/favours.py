@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FavourWeights:
-    """What a record's whole score is multiplied by (chosen in `benchmarks/locomo.py`).
+    """What a record's whole score is multiplied by (docs/benchmarks.md, "What a question favours").
 
     Attributes:
         speaker: Where the question names its speaker, and not all speakers of the bank.

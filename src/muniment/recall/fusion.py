@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 from muniment.base.errors import InvalidInput
 
 RRF_K = 60
-NEIGHBOURS = 0.25  # how much of a neighbour's cosine counts (chosen in `benchmarks/fusion.py`)
+NEIGHBOURS = 0.25  # how much of a neighbour's cosine counts
 
 
 class Background(NamedTuple):
