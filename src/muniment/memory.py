@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from muniment.bank import Bank
-from muniment.base.errors import StoreCorrupt
 from muniment.base.ids import cid_text, parse_record
-from muniment.check import check
-from muniment.check import rebuild as rebuild_all
+from muniment.care import Care
 from muniment.forgetting import clear, forget, unclear
 from muniment.forgetting import undo as unforget
 from muniment.identity.did import to_did
@@ -19,26 +16,21 @@ from muniment.reading import Names, Reader
 from muniment.recalling import Recaller
 from muniment.remembering import Draft, remember
 from muniment.skills import Skill, find, listed, save
-from muniment.store.base import Problem
-from muniment.verify import VerifyReport, stats, verify
-from muniment.views import Cleared, Hits, ImportReport, Record, Remembered, Stats, Why
+from muniment.verify import stats
+from muniment.views import Cleared, Hits, Record, Remembered, Stats, Why
 from muniment.writing import Writer
 
 if TYPE_CHECKING:
-    from muniment.carrying import CarriedOut
     from muniment.peer import Peer
-    from muniment.proving import Finding
-    from muniment.reindexing import Reindexed
     from muniment.trust import Weights
 
 Records = list[Record]  # `list` is a method of the class below
-Problems = list[Problem]
 Skills = list[Skill]
 
 _TIDY_EVERY = 256  # writes of one process between two looks at the index's tail
 
 
-class Memory:
+class Memory(Care):
     """What one agent keeps and finds in one bank, with its own key. Made by `Agent.bank`.
 
     Where the bank is no agent's own, `source` and `kind` of a record are relative to the agent that asks.
@@ -219,6 +211,7 @@ class Memory:
         states: Sequence[str] = ("live",),
         as_of: Time | None = None,
         context: bool = True,
+        dates: str | None = None,
         rerank: bool | None = None,
         floor: bool = False,
     ) -> Hits:
@@ -240,6 +233,8 @@ class Memory:
             states: `live`, and also `superseded` or `forgotten` versions if asked for.
             as_of: What was live at this past moment.
             context: Whether the conversation around a record counts.
+            dates: What a time named in the query does: `boost` what was said then, `filter` out all else, or `off`;
+                None for the setting, `boost` unless changed.
             rerank: Whether a reranker looks at the best records again; as the settings say if not given.
             floor: Leave out what is neither named by the query nor holds enough of what is asked: for a query that
                 holds a record's title, key or alias whole, only the records that it names; an empty query has no floor.
@@ -250,7 +245,15 @@ class Memory:
         """
         where = Where(tags, metadata, kind, source, author, type, session, since, until, states, as_of)
         return self._recaller.recall(
-            query, where, limit, mode, context=context, rerank=rerank, floor=floor, weigh=self._weights
+            query,
+            where,
+            limit,
+            mode,
+            context=context,
+            dates=dates,
+            rerank=rerank,
+            floor=floor,
+            weigh=self._weights,
         )
 
     def get(self, ref: str) -> Record:
@@ -333,109 +336,6 @@ class Memory:
     def skills(self, *, limit: int = 100) -> Skills:
         """The skills of this memory, by name."""
         return listed(self, limit)
-
-    # Files
-
-    def import_from(
-        self,
-        path: str | Path,
-        *,
-        format: str = "auto",  # noqa: A002
-        on_error: str = "skip",
-        progress: Callable[[int, int, int], None] | None = None,
-    ) -> ImportReport:
-        """Take the memories of a file or folder in; what is there already changes nothing.
-
-        Args:
-            path: A file, or a folder of Markdown notes.
-            format: `auto`, `jsonl`, `chat`, `markdown`, `locomo` or `longmemeval`.
-            on_error: `skip` lines that can't be taken and report them, or `fail` at the first.
-            progress: Called with bytes read, bytes in all, and records so far.
-
-        Raises:
-            ImportFailed: A line can't be taken and `on_error` is `fail`; what came before it was kept.
-            InvalidInput: The format is unknown, or not to be told from the file.
-        """
-        from muniment.transfer import import_from  # brings every format, which only files need
-
-        return import_from(self._bank, self._key, Path(path), format, on_error, progress)
-
-    def export_to(
-        self, target: str | Path | IO[bytes], *, progress: Callable[[int, int], None] | None = None
-    ) -> int:
-        """Write every version, with its provenance, as JSON Lines; returns how many.
-
-        Raises:
-            NotPermitted | StorageError: As their names say.
-        """
-        from muniment.transfer import export_to
-
-        return export_to(self._bank, self._reader, target, progress)
-
-    # Care
-
-    def check(self, *, rebuild: bool = False, progress: Callable[[int, int], None] | None = None) -> Problems:
-        """Compare everything with everything; `rebuild` makes all derived tables and the index again first."""
-        if rebuild:
-            rebuild_all(self._bank, progress)
-        return check(self._bank, progress)
-
-    def reindex(self, *, progress: Callable[[int, int], None] | None = None) -> Reindexed:
-        """Give a vector of the active model to every memory that has none; goes on where it was stopped.
-
-        Raises:
-            InvalidInput: No embedder is configured.
-            NotPermitted | MissingExtra | StorageError: As their names say.
-        """
-        from muniment.reindexing import reindex  # brings numpy
-
-        return reindex(self._bank, self._key, self._reader, progress)
-
-    def verify(
-        self,
-        *,
-        progress: Callable[[int, int], None] | None = None,
-        told: Callable[[Finding], None] | None = None,
-    ) -> VerifyReport:
-        """Check every entry again as a stranger's, and tell what counts, what does not, and why.
-
-        Args:
-            progress: Called with steps done and in all.
-            told: Called with each finding; the report lists the first of each kind.
-
-        Raises:
-            UnknownBank | NotPermitted: As their names say.
-        """
-        self._bank.enter()
-        try:
-            self._bank.authority.check_read(self._key, self._bank.host.clock.now_ms())
-        except StoreCorrupt:
-            if self._bank is not self._own:
-                raise
-            # Its own bank, with a control entry that was edited: telling which one is what it is asked for.
-        return verify(self._bank, progress, told)
-
-    def export_bank(
-        self,
-        path: str | Path,
-        *,
-        blobs: Mapping[bytes, bytes] | None = None,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> CarriedOut:
-        """Write the whole bank as one file that anybody can prove and only its readers can read.
-
-        Args:
-            path: The file to write (`.car`).
-            blobs: Blobs to put in too, by their BLAKE3.
-            progress: Called with entries written and in all.
-
-        Raises:
-            UnknownBank | NotPermitted | StorageError: As their names say.
-        """
-        from muniment.carrying import carry_out
-
-        self._reader.enter()
-        return carry_out(self._bank, self._key, Path(path), blobs, progress)
 
 
 def asking(own: Bank, key: bytes) -> Asker:
