@@ -226,9 +226,7 @@ class AttackSuite:
         assert (stored.new, stored.void) == (0, 300)
         assert sum(1 for _ in world.at("carol").bank.store.entries()) == before
 
-    def test_a_flood_of_waiting_entries_is_bounded(
-        self, world: World, monkeypatch: MonkeyPatch
-    ) -> None:
+    def test_a_flood_of_waiting_entries_is_bounded(self, world: World, monkeypatch: MonkeyPatch) -> None:
         """A member that pins an unknown past brings a round's worth of waiting entries at most."""
         monkeypatch.setattr("muniment.intake.LIMITS", _Fewer(20))
         self.round(world, "wim", "carol")
