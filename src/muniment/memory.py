@@ -245,16 +245,9 @@ class Memory(Care):
         """
         where = Where(tags, metadata, kind, source, author, type, session, since, until, states, as_of)
         return self._recaller.recall(
-            query,
-            where,
-            limit,
-            mode,
-            context=context,
-            dates=dates,
-            rerank=rerank,
-            floor=floor,
-            weigh=self._weights,
-        )
+            query, where, limit, mode,
+            context=context, dates=dates, rerank=rerank, floor=floor, weigh=self._weights,
+        )  # fmt: skip
 
     def get(self, ref: str) -> Record:
         """The record that an id, a key or a version names.

@@ -63,8 +63,6 @@ def banks(monkeypatch: pytest.MonkeyPatch) -> None:
         "bank grant": ("bank", "agent", "level"),
         "bank import": ("ticket", "?level"),
         "bank attach": ("bank", "?session"),
-        "bank config show": (),
-        "bank config set": ("name", "value"),
     }
 
     def param(name: str) -> Param:
@@ -238,9 +236,6 @@ def test_help_lists_what_can_be_typed(slash: Slash) -> None:
         ("/memory grant notes ava w", {"bank": "notes", "agent": "ava", "level": "write"}),
         ("/memory import muniment:?bank=b read", {"ticket": "muniment:?bank=b", "level": "read"}),
         ("/memory attach notes", {"bank": "notes", "session": "talk"}),
-        ("/memory config", {}),
-        ("/memory config show", {}),
-        ("/memory config set max_entries 5", {"name": "max_entries", "value": "5"}),
         ("/memory del notes --confirm delete", {"bank": "notes"}),
     ],
 )
@@ -249,6 +244,17 @@ def test_bank_commands_stand_without_their_group(slash: Slash, line: str, told: 
     reply = slash.reply(line)
     assert reply.ok, reply.text
     assert reply.data == told
+
+
+@pytest.mark.parametrize(
+    "line", ["/memory config", "/memory config show", "/memory config set max_entries 5"]
+)
+def test_settings_of_recall_stand_without_their_group(slash: Slash, ava: Agent, line: str) -> None:
+    """Shown by themselves, and set by place."""
+    reply = slash.reply(line)
+    assert reply.ok, reply.text
+    assert reply.data == {"agent": "ava", **ava.auto_recall_config().to_json()}
+    assert reply.data["max_entries"] == (5 if "set" in line else AutoRecallConfig().max_entries)
 
 
 @pytest.mark.usefixtures("banks")

@@ -25,7 +25,7 @@ _HINT = re.compile(r"`muniment (?:bank )?")
 _BANK = "bank "
 # Spelled as the ancestor does: there they are about banks, so those about records stand behind `records`.
 _ALWAYS_BANKS = frozenset({"list", "import", "export"})
-_ALIASES: Mapping[str, str] = {"del": "delete", "": "list", "config": "config show"}
+_ALIASES: Mapping[str, str] = {"del": "delete", "": "list"}
 _LEVELS: Mapping[str, str] = {"r": "read", "w": "write"}
 # They wait for input of their own, or set up the machine; a chat is no place for them.
 _ELSEWHERE = frozenset({"mcp", "serve", "init", "sync"})
