@@ -1,4 +1,4 @@
-"""The part of `peer.db` about other peers: banks served, ways to others, who asks, what was shown (design section 8)."""
+"""The part of `peer.db` about other peers: banks served, ways to others, who asks, what was shown (section 8)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from muniment.store.connection import Connections
 Source = Literal["ticket", "added", "learnt"]
 Oddity = Literal["rolled back", "forked"]
 _ID_BYTES = 36
-_ROUTE = (
-    "SELECT bank, address, source, created, peer, tried, succeeded, agreed, failures, error, mark FROM routes "
-)
+_ROUTE = "SELECT bank, address, source, created, peer, tried, succeeded, agreed, failures, error, mark FROM routes "
 
 
 class RouteRow(NamedTuple):
@@ -147,9 +145,7 @@ class RouteStore:
 
     def went_wrong(self, bank: BankId, address: str, error: str, now_ms: int) -> None:
         """Note an attempt that came to nothing."""
-        sql = (
-            "UPDATE routes SET tried = ?, failures = failures + 1, error = ? WHERE bank = ? AND address = ?"
-        )
+        sql = "UPDATE routes SET tried = ?, failures = failures + 1, error = ? WHERE bank = ? AND address = ?"
         self._write(sql, (now_ms, error[:400], bank, address))
 
     # Banks that were asked for

@@ -136,7 +136,9 @@ def _address(listen: str) -> tuple[str, int]:
 
 def _public(text: str) -> str:
     if not text.lower().startswith(("http://", "https://")):
-        raise InvalidInput(f"not a public address: {text[:80]!r}", "Write it as https://HOST or https://HOST/PATH.")
+        raise InvalidInput(
+            f"not a public address: {text[:80]!r}", "Write it as https://HOST or https://HOST/PATH."
+        )
     return check_address(text)
 
 

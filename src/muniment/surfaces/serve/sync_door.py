@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Hashable, Sequence
 from typing import TYPE_CHECKING
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
@@ -73,7 +73,9 @@ class SyncDoor:
         self._addresses, self._lock = Rates(rate, burst), threading.Lock()
         self._seen: OrderedDict[tuple[str, str], int] = OrderedDict()
         self._large = self._tails = 0
-        house.metrics.gauge("muniment_sync_rounds", "Rounds of sync under way.", lambda: [((), len(self._desk))])
+        house.metrics.gauge(
+            "muniment_sync_rounds", "Rounds of sync under way.", lambda: [((), len(self._desk))]
+        )
         house.metrics.gauge("muniment_sync_tails", "Peers that follow a bank.", lambda: [((), self._tails)])
 
     def routes(self) -> Sequence[BaseRoute]:
@@ -102,10 +104,10 @@ class SyncDoor:
             body = await _body(request, size)
         except Overloaded as error:
             return self._refused(error, b"")
-        except ClientDisconnect:
-            return _plain(400, "nobody is there any more")
         finally:
             self._large -= size
+        if body is None:
+            return _plain(413, "say the length of a long question")
         parts, headers = request_parts(request.scope, body)
         try:
             call = self._answer
@@ -125,9 +127,7 @@ class SyncDoor:
             return None
         return size if known else None
 
-    def _answer(
-        self, parts: Parts, headers: list[tuple[str, str]], scope: Scope, owner: str
-    ) -> Response:
+    def _answer(self, parts: Parts, headers: list[tuple[str, str]], scope: Scope, owner: str) -> Response:
         """Everything that takes time, in one thread: check who asks, then ask the round."""
         house = self._house
         now_ms = house.peer.host.clock.now_ms()
@@ -244,12 +244,13 @@ class SyncDoor:
         return _plain(503, "this peer has trouble of its own", {"retry-after": "5"})
 
 
-async def _body(request: Request, most: int) -> bytes:
+async def _body(request: Request, most: int) -> bytes | None:
+    """The body; None where it is longer than it may be."""
     body = bytearray()
     async for piece in request.stream():
         body += piece
         if len(body) > most:
-            raise ClientDisconnect
+            return None
     return bytes(body)
 
 
