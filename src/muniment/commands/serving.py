@@ -42,8 +42,8 @@ COMMANDS = family(
     Command(
         "serve",
         "Answers signed JSON-RPC at /rpc, other installations that sync at /sync/1, /healthz and /metrics, and what "
-        "other doors are installed, until it is told to stop (SIGTERM, Ctrl-C); running requests are finished. It also syncs "
-        "this installation's banks in the background. Without TLS it listens on loopback alone.",
+        "other doors are installed, until it is told to stop (SIGTERM, Ctrl-C); running requests are finished. It also "
+        "syncs this installation's banks in the background. Without TLS it listens on loopback alone.",
         (
             Example("muniment serve", "on this machine, at 127.0.0.1:8377"),
             Example("muniment serve --listen 0.0.0.0:8377 --tls-cert c.pem --tls-key k.pem", "for others, by TLS"),
