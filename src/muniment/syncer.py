@@ -13,9 +13,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from muniment import joining
 from muniment.base.errors import MunimentError, Overloaded, StoreBusy
 from muniment.base.ids import BankId
+from muniment.joining import complete, waiting
 from muniment.rounds import caller, care, open_round, options_of, sync_route, talk
 from muniment.sharing import speaker, stamp
 from muniment.sync.dialling import Dialled, dial
@@ -132,12 +132,12 @@ class Syncer:
         """Ask again where this peer waits to be let in. In a thread of its own: who is asked may be silent."""
         if any(thread.name == "muniment-knock" and thread.is_alive() for thread in self._threads):
             return
-        if not joining.waiting(self._peer):
+        if not waiting(self._peer):
             return
 
         def knock() -> None:
             with suppress(MunimentError):
-                joining.complete(self._peer)
+                complete(self._peer)
 
         self._threads = [thread for thread in self._threads if thread.is_alive()]
         self._threads.append(threading.Thread(target=knock, name="muniment-knock", daemon=True))
