@@ -16,7 +16,9 @@ import pytest
 
 import muniment
 from muniment.base.errors import MunimentError
-from muniment.base.ids import parse_cid
+from muniment.base.ids import cid_of, cid_text, parse_cid
+from muniment.access import hear, request_bytes
+from muniment.bank_sharing import add_peer, peers, remove_peer, sync_now
 from muniment.bindings import bind
 from muniment.carried import verify_file
 from muniment.commands import COMMANDS, Context, invoke
@@ -42,6 +44,7 @@ Call = Callable[[Any, Any], Any]  # peer, agent -> result
 
 TOKEN = SeededEntropy(b"token").bytes(6).hex()
 SECRET = "sk-example-1234"
+AWAY = f"muniment:?bank={cid_text(cid_of(b'away'))}&peer=http://127.0.0.1:9"
 NOTES = [
     ("Build with nix, copy to prod", {"key": "deploy", "tags": ["ops"], "title": "Deploy"}),
     ("Build with nix, then copy to prod on Friday", {"key": "deploy", "tags": ["ops"], "title": "Deploy"}),
@@ -104,6 +107,10 @@ def with_banks(peer: Any, agent: Any) -> None:
     agent.banks.invite("team")
     agent.banks.new("gone")
     agent.banks.delete("gone")
+    asker = peer.host.keyring.create(b"somebody who asks, with 32 bytes")
+    bank = parse_cid(agent.bank("team").bank_id)
+    hear(peer, peer.bank(bank), asker, request_bytes(bank, asker, "write", "hello", peer.host.keyring))
+    peer.made_store().others.add_route(bank, "https://a.example", "added", 1)
     agent.banks.new("cut")
     agent.banks.grant("cut", "owner", "write")
     owner, bank = peer.owner(), peer.bank(parse_cid(agent.bank("cut").bank_id))
@@ -247,6 +254,22 @@ SAME: list[tuple[str, list[str], Call, Callable[[Any], Any]]] = [
      lambda p, a: Tokens(p).new(a, "write", label="phone"), plain),
     ("token list", ["token", "list"], lambda p, _: Tokens(p).list(), listed("tokens")),
     ("token revoke", ["token", "revoke", TOKEN], lambda p, _: Tokens(p).revoke(TOKEN), plain),
+    ("bank share", ["bank", "share", "team", "--address", "https://a.example"],
+     lambda _, a: a.banks.share("team", address=["https://a.example"]), plain),
+    ("bank unshare", ["bank", "unshare", "team"], lambda _, a: a.banks.unshare("team"), plain),
+    ("bank import", ["bank", "import", AWAY, "read", "--note", "hi"],
+     lambda _, a: a.banks.import_ticket(AWAY, "read", note="hi"), plain),
+    ("bank requests", ["bank", "requests"], lambda _, a: a.banks.requests(), listed("requests")),
+    ("bank approve", ["bank", "approve", "ASKED", "--level", "read"],
+     lambda _, a: a.banks.approve(a.banks.requests()[0].id, level="read"), plain),
+    ("bank deny", ["bank", "deny", "ASKED"], lambda _, a: a.banks.deny(a.banks.requests()[0].id), plain),
+    ("sync", ["sync", "team", "--peer", "http://127.0.0.1:9"],
+     lambda p, _: sync_now(p, "team", ("http://127.0.0.1:9",)), plain),
+    ("peers list", ["peers", "list"], lambda p, _: peers(p), listed("peers")),
+    ("peers add", ["peers", "add", "team", "https://b.example"],
+     lambda p, _: add_peer(p, "team", "https://b.example"), plain),
+    ("peers remove", ["peers", "remove", "team", "https://a.example"],
+     lambda p, _: remove_peer(p, "team", "https://a.example"), plain),
     ("serve", ["serve", "--check", "--listen", "127.0.0.1:0"], lambda p, _: look(p), plain),
     ("memory grant", ["memory", "grant", "--agent-did", "ava", "--text", "tea", "--source", "tool", "--kind",
                       "granted", "--metadata", '{"a": 1}'],
@@ -353,6 +376,17 @@ WRONG: list[tuple[str, list[str], Call]] = [
     ("token new", ["token", "new", "--rights", "all"], lambda p, a: Tokens(p).new(a, "all")),  # type: ignore[arg-type]
     ("token list", ["token", "list", "--home", "foreign"], lambda *_: Tokens(muniment.open("foreign")).list()),
     ("token revoke", ["token", "revoke", "nothing"], lambda p, _: Tokens(p).revoke("nothing")),
+    ("bank share", ["bank", "share", "team", "--uses", "3"], lambda _, a: a.banks.share("team", uses=3)),
+    ("bank unshare", ["bank", "unshare", "nothing"], lambda _, a: a.banks.unshare("nothing")),
+    ("bank import", ["bank", "import", "muniment:?bank=x"], lambda _, a: a.banks.import_ticket("muniment:?bank=x")),
+    ("bank requests", ["bank", "requests", "--agent", "eve"], lambda p, _: p.choose_agent("eve")),
+    ("bank approve", ["bank", "approve", "nothing"], lambda _, a: a.banks.approve("nothing")),
+    ("bank deny", ["bank", "deny", "nothing"], lambda _, a: a.banks.deny("nothing")),
+    ("sync", ["sync", "wiki"], lambda p, _: sync_now(p, "wiki")),
+    ("peers list", ["peers", "list", "--home", "foreign"], lambda *_: peers(muniment.open("foreign"))),
+    ("peers add", ["peers", "add", "team", "https://a.example"],
+     lambda p, _: add_peer(p, "team", "https://a.example")),
+    ("peers remove", ["peers", "remove", "team", "nowhere"], lambda p, _: remove_peer(p, "team", "nowhere")),
     ("serve", ["serve", "--listen", "nowhere"], lambda *_: options("nowhere")),
     ("memory grant", ["memory", "grant", "--agent-did", "ava", "--text", "x", "--metadata", '{"a": "' + "x" * 70_000
                       + '"}'], lambda _, a: a.remember("x", metadata={"a": "x" * 70_000})),
@@ -388,6 +422,9 @@ VOLATILE = {
     "file_bytes",
     "new",
     "secret",
+    "fingerprint",
+    "tried_ms",
+    "until_ms",
 }
 
 
@@ -459,7 +496,8 @@ def test_the_same_result(
         return
     with muniment.open(homes[1]) as peer:  # ids that only the folder knows
         agent = peer.agent("ava")
-        known = {"VOID": void_entry(agent), "INVITE": agent.banks.invites("team")[0].id}
+        known = {"VOID": void_entry(agent), "INVITE": agent.banks.invites("team")[0].id,
+                 "ASKED": agent.banks.requests()[0].id}
     words = [known.get(word, word) for word in words]
     assert steady(by_line(homes[1], words, capsys), homes[1]) == steady(expected, homes[0])
 

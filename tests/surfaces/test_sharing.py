@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from serving import served
 
 import muniment
 from muniment.bank_sharing import SyncedAll, add_peer, peers, remove_peer, sync_now
@@ -17,6 +16,8 @@ from muniment.base.errors import InvalidInput, NotPermitted, RefusedTicket, Unkn
 from muniment.joining import Imported, complete
 from muniment.peer import Peer
 from muniment.sync.ticket import parse_ticket
+
+from .serving import served
 
 
 class Town:
