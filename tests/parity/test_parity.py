@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 import muniment
-from muniment.base.errors import MunimentError
-from muniment.base.ids import cid_of, cid_text, parse_cid
 from muniment.access import hear, request_bytes
 from muniment.bank_sharing import add_peer, peers, remove_peer, sync_now
+from muniment.base.errors import MunimentError
+from muniment.base.ids import cid_of, cid_text, parse_cid
 from muniment.bindings import bind
 from muniment.carried import verify_file
 from muniment.commands import COMMANDS, Context, invoke
@@ -496,8 +496,11 @@ def test_the_same_result(
         return
     with muniment.open(homes[1]) as peer:  # ids that only the folder knows
         agent = peer.agent("ava")
-        known = {"VOID": void_entry(agent), "INVITE": agent.banks.invites("team")[0].id,
-                 "ASKED": agent.banks.requests()[0].id}
+        known = {
+            "VOID": void_entry(agent),
+            "INVITE": agent.banks.invites("team")[0].id,
+            "ASKED": agent.banks.requests()[0].id,
+        }
     words = [known.get(word, word) for word in words]
     assert steady(by_line(homes[1], words, capsys), homes[1]) == steady(expected, homes[0])
 
