@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from muniment.surfaces.serve.doors import open_doors
 from muniment.surfaces.serve.options import Options
 from muniment.surfaces.serve.run import Doors, ServingProcess, listen
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def background(
-    open_peer: Callable[[], Peer], options: Options | None = None, *, doors: Doors = open_doors
+    open_peer: Callable[[], Peer], options: Options | None = None, *, doors: Doors | None = None
 ) -> Iterator[str]:
     """Serve until the block is left; gives the address. Running requests are finished then.
 

@@ -15,7 +15,7 @@ from starlette.routing import Router
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from muniment.base.errors import InvalidInput
-from muniment.surfaces.serve.doors import Door, open_doors
+from muniment.surfaces.serve.doors import DOORS, Door, open_doors
 from muniment.surfaces.serve.gate import Gate
 from muniment.surfaces.serve.house import House
 from muniment.surfaces.serve.options import Options
@@ -111,7 +111,7 @@ class ServingProcess:
         *,
         ready: Ready | None = None,
         slot: Slot | None = None,
-        doors: Doors = open_doors,
+        doors: Doors | None = None,
     ) -> None:
         self._open, self._options, self._listener, self._tls = open_peer, options, listener, tls
         self._ready, self._slot, self._doors = ready, slot, doors
@@ -131,7 +131,7 @@ class ServingProcess:
             house = House(peer, self._options, port)
             started: list[Door] = []
             try:
-                doors = self._doors(house)
+                doors = open_doors(house, DOORS) if self._doors is None else self._doors(house)
                 server = self._server(_application(house, doors))
                 for door in doors:
                     await door.start()
