@@ -60,6 +60,11 @@ class Limits:
     sync_waiting: int = 4096  # entries whose past is not here that one round may bring
     sync_tips: int = 64  # keys of which a round tells the newest entries
 
+    routes: int = 32  # addresses known for one bank
+    requests: int = 256  # strangers who ask for one bank, denied ones included
+    request_note_chars: int = 200  # a stranger's own words
+    request_ms: int = 7 * 24 * 3600 * 1000  # how long a request for access holds
+
     vector_dimension: int = 65_536  # numbers in one vector
     embedder_answer_bytes: int = 64 * 1024 * 1024  # one answer of an embedding server
     credential_chars: int = 4096  # an API key

@@ -43,6 +43,7 @@ class Served:
 
 
 Ready = Callable[[str, Sequence[str]], None]
+Doors = Callable[[House], list[Door]]
 
 
 def serve(
@@ -110,9 +111,10 @@ class ServingProcess:
         *,
         ready: Ready | None = None,
         slot: Slot | None = None,
+        doors: Doors | None = None,
     ) -> None:
         self._open, self._options, self._listener, self._tls = open_peer, options, listener, tls
-        self._ready, self._slot = ready, slot
+        self._ready, self._slot, self._doors = ready, slot, doors
         self._stop: Callable[[], None] | None = None
         self._stopped = False
 
@@ -129,7 +131,7 @@ class ServingProcess:
             house = House(peer, self._options, port)
             started: list[Door] = []
             try:
-                doors = open_doors(house, DOORS)
+                doors = open_doors(house, DOORS) if self._doors is None else self._doors(house)
                 server = self._server(_application(house, doors))
                 for door in doors:
                     await door.start()
