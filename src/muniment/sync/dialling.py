@@ -21,6 +21,7 @@ from muniment.sync.ticket import check_address
 DIALLERS: dict[str, str] = {
     "http": "muniment.sync.http:dial",
     "https": "muniment.sync.http:dial",
+    "iroh": "muniment.sync.iroh:dial",
 }
 
 
