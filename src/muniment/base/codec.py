@@ -26,9 +26,12 @@ HTTP_ANSWER = b'"@status": '  # and that of an answer
 BINDING = b"muniment/binding/1\0"  # a key says that another DID is its own
 CLAIM = b"muniment/claim/1\0"  # signatures over claims of an invite
 HELLO = b"muniment/hello/1\0"  # signatures that open a round of sync
+ENDPOINT = b"muniment/endpoint/1\0"  # a signature that is told to nobody: an endpoint's seed is its hash
+MARK = b"muniment/mark/1\0"  # by which those who know a bank find each other on a LAN
 DOMAINS: tuple[bytes, ...] = (
     *(ENTRY, EPOCH, BODY, LINK, EXPORT),
     *(HTTP_REQUEST, HTTP_ANSWER, BINDING, CLAIM, HELLO),
+    *(ENDPOINT, MARK),
 )
 
 _TAG = b"\xd8\x2a"  # tag 42
