@@ -76,7 +76,8 @@ def read_fields(said: dict[Any, Any], places: Sequence[str], port: int | None) -
         address = check_address(f"iroh:{endpoint.decode('ascii')}@{','.join(shown)}")
     except (RefusedTicket, UnicodeDecodeError):
         return None
-    packed = b"".join(said.get(f"m{number}".encode()) or b"" for number in range(LIMITS.lan_banks // _MARKS_IN_ONE))
+    fields = (f"m{number}".encode() for number in range(LIMITS.lan_banks // _MARKS_IN_ONE))
+    packed = b"".join(said.get(field) or b"" for field in fields)
     marks = (packed[at : at + MARK_BYTES] for at in range(0, len(packed), MARK_BYTES))
     return Found(address, salt, frozenset(marks))
 
@@ -115,7 +116,8 @@ class Lan:
             )
         except OSError as error:
             raise InvalidInput(
-                f"peers can't be looked for on the LAN: {error.strerror}", "Leave discovery off on this machine."
+                f"peers can't be looked for on the LAN: {error.strerror}",
+                "Leave discovery off on this machine.",
             ) from None
         self._browser = zeroconf.ServiceBrowser(self._zeroconf, SERVICE, handlers=[self._heard])
 
@@ -132,7 +134,9 @@ class Lan:
             self._zeroconf.unregister_service(self._own)
         self._zeroconf.close()
 
-    def announce(self, endpoint: bytes, places: Sequence[str], banks: Collection[BankId], salt: bytes) -> None:
+    def announce(
+        self, endpoint: bytes, places: Sequence[str], banks: Collection[BankId], salt: bytes
+    ) -> None:
         """Say where an endpoint is and what may be had there; once more to say something else.
 
         Args:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from muniment.bank import Bank
 from muniment.base import codec
@@ -54,11 +55,25 @@ class SyncReport:
         return self.round.done
 
 
+class Contacts(Protocol):
+    """Where this peer is to be had, and what others say of themselves."""
+
+    def addresses(self) -> tuple[str, ...]:
+        """Where this peer is to be had."""
+        ...
+
+    def learn(self, bank: BankId, addresses: tuple[str, ...]) -> None:
+        """Where another peer that holds a bank says that it is: unchecked."""
+        ...
+
+
 class BankHolder(Holder):
     """One bank at one end of a round, and the key of this peer that speaks there."""
 
-    def __init__(self, bank: Bank, key: bytes, book: Book | None = None) -> None:
-        self.bank, self.key = bank.id, key
+    def __init__(
+        self, bank: Bank, key: bytes, book: Book | None = None, contacts: Contacts | None = None
+    ) -> None:
+        self.bank, self.key, self._contacts = bank.id, key, contacts
         self._bank, self._store = bank, bank.store
         self._intake = Intake(bank)
         self._book = MemoryBook() if book is None else book
@@ -136,6 +151,13 @@ class BankHolder(Holder):
     def witness(self, other: bytes, tips: Tips) -> None:
         self.rolled_back = rolled_back(self._store, self._book, other, tips)
 
+    def addresses(self) -> tuple[str, ...]:
+        return () if self._contacts is None else self._contacts.addresses()[: LIMITS.ticket_peers]
+
+    def learn(self, addresses: tuple[str, ...]) -> None:
+        if self._contacts is not None and addresses:
+            self._contacts.learn(self.bank, addresses)
+
     def news(self, since: int | None) -> tuple[int, list[EntryId]]:
         if since is None:
             return self._store.figures().entries, []
@@ -169,6 +191,7 @@ def connect(
     push: bool = True,
     follow: bool = False,
     book: Book | None = None,
+    contacts: Contacts | None = None,
 ) -> ClientRound:
     """The client's end of a round about a bank that is here, maybe still empty.
 
@@ -180,8 +203,9 @@ def connect(
         push: Give too; else only take.
         follow: Once all is done, be told what is new.
         book: Where the tips that others showed are remembered.
+        contacts: Where this peer is to be had, and who hears where the other one is.
     """
-    holder = BankHolder(bank, key, book)
+    holder = BankHolder(bank, key, book, contacts)
     nonce = bank.host.entropy.bytes(NONCE_BYTES)
     return ClientRound(holder, binding, nonce=nonce, claim=claim, push=push, follow=follow)
 
@@ -195,18 +219,25 @@ signs the grant before it returns the bank.
 
 
 class _Lobby:
-    def __init__(self, find: Find, book: Book | None) -> None:
-        self._find, self._book = find, book
+    def __init__(self, find: Find, book: Book | None, contacts: Contacts | None) -> None:
+        self._find, self._book, self._contacts = find, book, contacts
 
     def open(self, bank: BankId, by: bytes, claim: bytes) -> Holder | None:
         found = self._find(bank, by, claim)
         if found is None:
             return None
-        holder = BankHolder(*found, self._book)
+        holder = BankHolder(*found, self._book, self._contacts)
         return holder if holder.may_have(by) else None
 
 
-def serve(find: Find, binding: bytes, entropy: Entropy, *, book: Book | None = None) -> ServerRound:
+def serve(
+    find: Find,
+    binding: bytes,
+    entropy: Entropy,
+    *,
+    book: Book | None = None,
+    contacts: Contacts | None = None,
+) -> ServerRound:
     """The server's end of one round.
 
     Args:
@@ -214,8 +245,9 @@ def serve(find: Find, binding: bytes, entropy: Entropy, *, book: Book | None = N
         binding: What both ends know of the channel.
         entropy: Where nonces come from.
         book: Where the tips that others showed are remembered.
+        contacts: As for `connect`.
     """
-    lobby = _Lobby(find, book)
+    lobby = _Lobby(find, book, contacts)
     return ServerRound(lobby, binding, nonce=entropy.bytes(NONCE_BYTES), round_id=entropy.bytes(ROUND_BYTES))
 
 

@@ -60,6 +60,11 @@ class Limits:
     sync_waiting: int = 4096  # entries whose past is not here that one round may bring
     sync_tips: int = 64  # keys of which a round tells the newest entries
 
+    routes: int = 32  # addresses known for one bank
+    requests: int = 256  # strangers who ask for one bank, denied ones included
+    request_note_chars: int = 200  # a stranger's own words
+    request_ms: int = 7 * 24 * 3600 * 1000  # how long a request for access holds
+
     vector_dimension: int = 65_536  # numbers in one vector
     embedder_answer_bytes: int = 64 * 1024 * 1024  # one answer of an embedding server
     credential_chars: int = 4096  # an API key
@@ -67,6 +72,8 @@ class Limits:
     ticket_chars: int = 4096
     ticket_peers: int = 16  # addresses in one ticket
     address_chars: int = 512
+    lan_peers: int = 256  # announcements of others that are kept
+    lan_banks: int = 120  # banks in one announcement
     did_chars: int = 512  # a DID, or the DID URL of a key
     did_document_bytes: int = 64 * 1024  # what a did:web leads to
     request_bytes: int = 8 * 1024 * 1024  # the body of one request to `muniment serve`

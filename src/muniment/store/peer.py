@@ -14,6 +14,7 @@ from muniment.store import migrate
 from muniment.store.connection import Connections
 from muniment.store.link import Link
 from muniment.store.migrate import PEER, Kind
+from muniment.store.routes import RouteStore
 from muniment.store.visitors import VisitorStore
 
 BankKind = Literal["agent", "shared"]
@@ -58,12 +59,14 @@ class PeerStore:
     Attributes:
         path: The file.
         visitors: The part about those who come over a network.
+        others: The part about other peers.
     """
 
     def __init__(self, path: Path, connections: Connections) -> None:
         self.path = path
         self._connections = connections
         self.visitors = VisitorStore(connections)
+        self.others = RouteStore(connections)
 
     @classmethod
     def open(

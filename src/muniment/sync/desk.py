@@ -27,7 +27,8 @@ class _Place:
 class Desk:
     """Keeps the rounds of many clients between their questions.
 
-    At most `Limits.sync_rounds`; where there are more, the one that was silent the longest goes. A round that was
+    At most `Limits.sync_rounds`; where there are more, the one that was silent the longest goes, of those first whose
+    client was not let in yet: a flood of strangers ends no round that is under way. A round that was
     forgotten is answered like one that never was: the client begins anew and loses nothing.
 
     Args:
@@ -53,27 +54,49 @@ class Desk:
         Raises:
             StorageError: This end's disk is at fault.
         """
+        return self.ask(question, binding, now_ms)[0]
+
+    def ask(self, question: bytes, binding: bytes, now_ms: int) -> tuple[list[bytes], ServerRound | None]:
+        """The answer as `answer` gives it, and the round that gave it, if there is one.
+
+        A round that is followed leaves the desk: who asked for it keeps it.
+
+        Raises:
+            StorageError: This end's disk is at fault.
+        """
         try:
             said = messages.decode(question)
         except BadMessage:
-            return [messages.encode(Failure(messages.BAD))]
+            return [messages.encode(Failure(messages.BAD))], None
         place = self._place(said, binding, now_ms)
         if place is None:
-            return [messages.encode(Failure(messages.BAD))]
+            return [messages.encode(Failure(messages.BAD))], None
         with place.lock:
             answers = place.round.reply(said)
-        if place.round.closed:
+        if place.round.closed or place.round.following:
             with self._lock:
                 self._rounds.pop(place.round.id, None)
-        return answers
+        return answers, place.round
+
+    def knows(self, key: bytes) -> bool:
+        """Whether a key was let in to a round that is still open."""
+        with self._lock:
+            return any(place.round.other == key for place in self._rounds.values())
+
+    def _least(self) -> bytes:
+        """The round that goes where there are too many: of those whose client was not let in yet the most silent."""
+        strangers = (name for name, place in self._rounds.items() if not place.round.other)
+        return next(strangers, next(iter(self._rounds)))
 
     def _place(self, said: messages.Message, binding: bytes, now_ms: int) -> _Place | None:
         with self._lock:
             while self._rounds:
                 oldest = next(iter(self._rounds.values()))
-                if oldest.asked_ms > now_ms - LIMITS.sync_round_ms and len(self._rounds) < LIMITS.sync_rounds:
+                if oldest.asked_ms > now_ms - LIMITS.sync_round_ms:
                     break
                 self._rounds.popitem(last=False)
+            if isinstance(said, Greet) and len(self._rounds) >= LIMITS.sync_rounds:
+                self._rounds.pop(self._least())
             if isinstance(said, Greet):
                 fresh = self._make(binding)
                 self._rounds[fresh.id] = _Place(fresh, binding, now_ms)

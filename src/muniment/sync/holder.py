@@ -75,6 +75,14 @@ class Holder(Protocol):
         """Compare the tips that the other end offers with those seen before."""
         ...
 
+    def addresses(self) -> tuple[str, ...]:
+        """Where this end is to be had; at most `Limits.ticket_peers`."""
+        ...
+
+    def learn(self, addresses: tuple[str, ...]) -> None:
+        """Where the other end says that it is to be had: a hint, which nobody has checked."""
+        ...
+
     def news(self, since: int | None) -> tuple[int, list[EntryId]]:
         """A mark, and the ids of entries that came to count since an earlier one (None: none yet)."""
         ...

@@ -151,10 +151,11 @@ class Follow:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The client has all that it came for; the server forgets the round."""
+    """The client has all that it came for; the server forgets the round. Each end may say where it is to be had."""
 
     name: ClassVar[str] = "done"
     round: bytes = b""
+    addresses: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +182,7 @@ _WRITE: dict[str, Callable[[Any], Any]] = {
     "tips": packing.pack_tips,
     "parcels": packing.pack_parcels,
     "span": list,
+    "addresses": list,
 }
 
 
@@ -253,6 +255,14 @@ def _read_code(value: Any) -> str:
     return str(value)
 
 
+def _read_addresses(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or len(value) > LIMITS.ticket_peers:
+        raise BadMessage("malformed", "addresses are a short list")
+    if not all(isinstance(one, str) and len(one) <= LIMITS.address_chars for one in value):
+        raise BadMessage("malformed", "an address is a short text")
+    return tuple(value)
+
+
 def _read_check(value: Any) -> bool:
     if value is not True:
         raise BadMessage("malformed", "check is written only when true")
@@ -282,6 +292,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "more": packing.number(1 << 32),
     "stored": packing.number(1 << 32),
     "code": _read_code,
+    "addresses": _read_addresses,
 }
 _MESSAGES: tuple[type[Any], ...] = (
     *(Greet, Greeted, Hello, Welcome, Reconcile, Ranges, Want),

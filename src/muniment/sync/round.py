@@ -173,9 +173,10 @@ class ClientRound:
                 break
         if self._follow and self.report.done:
             yield Follow(self._round)
-        said = yield Done(self._round)
+        said = yield Done(self._round, self._holder.addresses() if self._gives() else ())
         if not isinstance(said, Done):
             raise BadMessage("not due")
+        self._holder.learn(said.addresses)
 
     def _progress(self) -> tuple[int, ...]:
         report, asked = self.report, self._asked

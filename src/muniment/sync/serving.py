@@ -67,6 +67,11 @@ class ServerRound:
         return self._state is _State.CLOSED
 
     @property
+    def following(self) -> bool:
+        """Whether the client asked to be told what is new: `news` has it."""
+        return self._state is _State.FOLLOWING
+
+    @property
     def bank(self) -> BankId | None:
         """The bank, once the client was let in."""
         return None if self._holder is None else self._holder.bank
@@ -165,7 +170,8 @@ class ServerRound:
             return None
         if isinstance(question, Done):
             self._state = _State.CLOSED
-            return Done()
+            holder.learn(question.addresses)
+            return Done(addresses=holder.addresses())
         raise BadMessage("not due")
 
     def _count(self, stored: Stored) -> None:

@@ -6,8 +6,10 @@ import ipaddress
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from muniment.base.errors import InvalidInput
+from muniment.sync.ticket import check_address
 
 DEFAULT_LISTEN = "127.0.0.1:8377"
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?", re.ASCII)
@@ -24,6 +26,7 @@ class Options:
         threads: Threads of each process that do the work.
         certificate, private_key: PEM files; both or none.
         hosts: Names under which clients may ask, beside the address itself; in lower case.
+        public_urls: Addresses under which others reach this server, through a proxy or not.
         web_hosts: Hosts whose did:web documents are fetched.
         rate: Requests a second by one key, on average; `burst` at once.
         concurrency: Requests being answered at once, in each process.
@@ -38,6 +41,7 @@ class Options:
     certificate: Path | None = None
     private_key: Path | None = None
     hosts: tuple[str, ...] = ()
+    public_urls: tuple[str, ...] = ()
     web_hosts: tuple[str, ...] = ()
     rate: float = 100.0
     burst: int = 200
@@ -58,7 +62,7 @@ class Options:
 
     def allowed_hosts(self, port: int) -> frozenset[str]:
         """Values of a `Host` header that are answered, with and without the port; empty: any."""
-        names = set(self.hosts)
+        names = {*self.hosts, *(urlsplit(url).netloc.lower() for url in self.public_urls)}
         if self.loopback:
             names |= set(_LOOPBACK_NAMES)
         elif not ipaddress.ip_address(self.host).is_unspecified:
@@ -85,6 +89,7 @@ def options(
     tls_key: str | Path | None = None,
     insecure_listen: bool = False,
     hosts: tuple[str, ...] = (),
+    public_urls: tuple[str, ...] = (),
     did_web: tuple[str, ...] = (),
     rate: int = 100,
 ) -> Options:
@@ -103,6 +108,7 @@ def options(
     names = tuple(_name(name) for name in hosts)
     made = Options(
         host, port, workers, certificate=files[0], private_key=files[1], hosts=names,
+        public_urls=tuple(_public(url) for url in public_urls),
         web_hosts=tuple(_name(name) for name in did_web), rate=float(rate), burst=max(2 * rate, 10),
     )  # fmt: skip
     if not (made.loopback or made.certificate or insecure_listen):
@@ -126,6 +132,14 @@ def _address(listen: str) -> tuple[str, int]:
         except ValueError:
             raise InvalidInput(f"not an address to listen on: {listen[:80]!r}", step) from None
     return host, int(port)
+
+
+def _public(text: str) -> str:
+    if not text.lower().startswith(("http://", "https://")):
+        raise InvalidInput(
+            f"not a public address: {text[:80]!r}", "Write it as https://HOST or https://HOST/PATH."
+        )
+    return check_address(text)
 
 
 def _name(text: str) -> str:
