@@ -34,6 +34,7 @@ class Caller:
         home: The peer folder.
         plain: Whether addresses beyond this machine may be dialled without encryption.
         timeout_s: How long to wait for a connection, and for each answer.
+        relays: Relays of iroh's, for peers that can't be reached otherwise.
     """
 
     key: bytes
@@ -43,6 +44,7 @@ class Caller:
     home: Path
     plain: bool = False
     timeout_s: float = 30.0
+    relays: tuple[str, ...] = ()
 
 
 class Dialled(Protocol):

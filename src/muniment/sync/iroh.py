@@ -30,7 +30,7 @@ import ctypes
 import secrets
 import threading
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
@@ -38,6 +38,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from muniment.base.errors import InvalidInput, MissingExtra, MunimentError, SyncError, Unreachable
+from muniment.base.ids import BankId
 from muniment.base.limits import LIMITS
 from muniment.sync import messages
 from muniment.sync.dialling import Caller
@@ -48,6 +49,8 @@ from muniment.sync.ticket import check_address
 
 T = TypeVar("T")
 Make = Callable[[bytes], ServerRound]
+Stamp = Callable[[BankId], Hashable]
+"""Something that is another one after each write to a bank, and costs next to nothing to ask for."""
 
 ALPN = b"muniment/sync/1"
 SEED_BYTES = 32
@@ -56,7 +59,7 @@ _ANSWER_S = 30.0  # for an answer to begin
 _STRANGER_S = 10.0  # for a question of somebody who was not let in
 _SILENT_S = 60.0  # for the next question of somebody who was
 _HEARTBEAT_S, _TAIL_SILENT_S = 5.0, 15.0  # a live tail says that it is there; when it does not
-_TAIL_S = 0.03  # between looks for news
+_LOOK_S, _SURE_S = 0.015, 1.0  # between looks whether a bank was written to; when it is read in any case
 _CLOSE_S = 5.0
 _MOST, _MOST_FROM_ONE = 256, 64  # connections: of all, and from one address
 _DONE, _GOING = 0, 2  # codes with which a connection is closed
@@ -174,6 +177,7 @@ class Endpoint:
         bind: Address of this machine and UDP port; port 0 takes a free one, and others lose the way at each start.
         relays: URLs of relays through which peers meet that can't reach each other; none by default.
         threads: That do the work of rounds, for all who ask.
+        stamp: Tells whether a bank was written to; without it, a bank that is followed is read at each look.
     """
 
     def __init__(
@@ -184,10 +188,12 @@ class Endpoint:
         bind: str = "0.0.0.0:0",
         relays: Sequence[str] = (),
         threads: int = 2,
+        stamp: Stamp | None = None,
     ) -> None:
         if len(seed) != SEED_BYTES:
             raise InvalidInput(f"a seed has {SEED_BYTES} bytes, not {len(seed)}")
         self._seed, self._make, self._bind, self._relays = bytes(seed), make, bind, tuple(relays)
+        self._stamp = stamp
         self._pool = ThreadPoolExecutor(threads, "muniment-iroh-work")
         self._endpoint: Any = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -370,15 +376,20 @@ class Endpoint:
     async def _tell(self, server: ServerRound, pipe: Pipe) -> None:
         """Tell a client that follows what is new, until it goes."""
         gone = asyncio.ensure_future(pipe.rest())
-        loop = asyncio.get_running_loop()
-        told = loop.time()
+        loop, bank = asyncio.get_running_loop(), server.bank
+        told = read = loop.time()
+        seen: Hashable = None
         try:
-            while not (gone.done() or self._closing):
-                said = await self._work(server.news)
+            while not (gone.done() or self._closing or server.closed):
+                now = None if self._stamp is None or bank is None else self._stamp(bank)
+                said: list[bytes] = []
+                if now is None or now != seen or loop.time() > read + _SURE_S:
+                    seen, read = now, loop.time()
+                    said = await self._work(server.news)
                 if said or loop.time() > told + _HEARTBEAT_S:
                     await pipe.write(said)
                     told = loop.time()
-                await asyncio.wait({gone}, timeout=_TAIL_S)
+                await asyncio.wait({gone}, timeout=_LOOK_S)
         finally:
             pipe.connection.close(_GOING, b"")  # ends the read too
             await asyncio.wait({gone})
@@ -393,9 +404,9 @@ _serving: dict[Path, Endpoint] = {}  # what answers for a peer folder in this pr
 
 
 @cache
-def _nobody() -> Endpoint:
+def _nobody(relays: tuple[str, ...]) -> Endpoint:
     """An endpoint that only dials, under a key of no meaning: who asks is proved in the round."""
-    made = Endpoint(secrets.token_bytes(SEED_BYTES))
+    made = Endpoint(secrets.token_bytes(SEED_BYTES), relays=relays)
     made.open()
     return made
 
@@ -406,7 +417,7 @@ def dial(address: str, caller: Caller) -> IrohLink:
     Raises:
         MissingExtra | RefusedTicket | Unreachable: As `Endpoint.dial`.
     """
-    return (_serving.get(caller.home) or _nobody()).dial(address)
+    return (_serving.get(caller.home) or _nobody(caller.relays)).dial(address)
 
 
 def serves(home: Path, endpoint: Endpoint | None) -> None:
