@@ -50,6 +50,8 @@ class Settings:
         default_memory_banks: Banks that agents get once and that are attached to their sessions.
         embedding: What turns text into vectors: the block of `muniment.embed.options`; None for words alone.
         rerank: What looks at the best records again: the block of `muniment.embed.rerank_options`; None for nothing.
+        serve: Where others reach this peer: the block of `muniment.sync_options.check_serve`.
+        sync: How it syncs in the background: the block of `muniment.sync_options.sync_options`.
     """
 
     agent: str | None = None
@@ -66,6 +68,8 @@ class Settings:
     default_memory_banks: tuple[DefaultBank, ...] = ()
     embedding: Mapping[str, Any] | None = None
     rerank: Mapping[str, Any] | None = None
+    serve: Mapping[str, Any] | None = None
+    sync: Mapping[str, Any] | None = None
 
     @property
     def weights(self) -> ContextWeights | None:
@@ -113,7 +117,7 @@ def from_mapping(values: Any, where: str) -> Settings:
             raise InvalidInput(
                 f"{where}: unknown setting {str(name)[:40]!r}", f"Settings are {', '.join(known)}."
             )
-        if name in {"embedding", "rerank"}:
+        if name in {"embedding", "rerank", "serve", "sync"}:
             _check_block(str(name), value, where)
         elif name == "default_memory_banks":
             values = {**values, name: _default_banks(value, where)}
@@ -126,13 +130,17 @@ def from_mapping(values: Any, where: str) -> Settings:
 
 
 def _check_block(name: str, value: Any, where: str) -> None:
-    """Refuse a block that describes no model. Its values are not repeated: one may be a key, misplaced."""
+    """Refuse a block that has no meaning. Its values are not repeated: one may be a key, misplaced."""
     if value is None:
         return
     from muniment.embed.options import options
     from muniment.embed.rerank_options import rerank_options
+    from muniment.sync_options import check_serve, sync_options
 
-    check: Callable[[Any], object] = options if name == "embedding" else rerank_options
+    checks: dict[str, Callable[[Any], object]] = {
+        "embedding": options, "rerank": rerank_options, "serve": check_serve, "sync": sync_options,
+    }  # fmt: skip
+    check = checks[name]
     try:
         check(value)
     except InvalidInput as error:

@@ -26,12 +26,17 @@ class Book(Protocol):
         """Remember them."""
         ...
 
+    def went_back(self, bank: BankId, peer: bytes, author: bytes) -> None:
+        """Remember that a peer showed less of an author than before."""
+        ...
+
 
 @dataclass(slots=True)
 class MemoryBook:
     """Remembers for the life of a process."""
 
     rows: dict[tuple[BankId, bytes, bytes], tuple[EntryId, ...]] = field(default_factory=dict)
+    back: set[tuple[BankId, bytes, bytes]] = field(default_factory=set)
 
     def seen(self, bank: BankId, peer: bytes, author: bytes) -> tuple[EntryId, ...]:
         """The tips of an author that a peer showed last; empty if none."""
@@ -40,6 +45,10 @@ class MemoryBook:
     def note(self, bank: BankId, peer: bytes, author: bytes, tips: tuple[EntryId, ...]) -> None:
         """Remember them."""
         self.rows[bank, peer, author] = tips
+
+    def went_back(self, bank: BankId, peer: bytes, author: bytes) -> None:
+        """Remember that a peer showed less of an author than before."""
+        self.back.add((bank, peer, author))
 
 
 def is_older(store: BankStore, offered: Iterable[EntryId], known: Iterable[EntryId]) -> bool:
@@ -74,6 +83,7 @@ def rolled_back(
         known = store.tips(author) if author == peer else last
         if is_older(store, offered, known) or (author != peer and is_older(store, offered, last)):
             found.append(author)
+            book.went_back(store.bank, peer, author)
         elif offered:
             book.note(store.bank, peer, author, offered)
     return tuple(found)

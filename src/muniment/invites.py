@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from muniment.bank import Bank
 from muniment.bank_views import Invited, InviteInfo
 from muniment.base import codec
-from muniment.base.errors import InvalidInput, LimitExceeded, NotPermitted, UnknownRecord
-from muniment.base.ids import BankId, VersionId, cid_text, parse_version
+from muniment.base.errors import InvalidInput, LimitExceeded, NotPermitted, Refused, UnknownRecord
+from muniment.base.ids import BankId, EntryId, VersionId, cid_text, parse_version
 from muniment.granting import Changed, Terms, decide, grant
 from muniment.identity import keys
 from muniment.identity.did import to_did
@@ -130,11 +130,11 @@ def answer_claim(bank: Bank, by: bytes, data: bytes, *, force: bool = False) -> 
     asked, _, _ = read_claim(data)
     with bank.write() as authority:
         now = bank.host.clock.now_ms()
-        invite = authority.invites.get(asked.invite)
+        invite = _meant(authority, asked, data)
         if invite is None or asked.bank != bank.id:
             raise NotPermitted("there is no such invite", "Ask for a new one.")
         claim = check_claim(data, bank.id, invite.act.key)
-        answered = _answered(bank, asked.invite)
+        answered = _answered(bank, invite.id)
         if claim.joiner in answered:
             if authority.level(claim.joiner, now) is None:
                 raise NotPermitted("this key was let in by this invite before, and revoked", "Ask an admin.")
@@ -147,8 +147,26 @@ def answer_claim(bank: Bank, by: bytes, data: bytes, *, force: bool = False) -> 
             return Changed(None, (), authority.current_epoch(now) is not None)
         admin = any(one.level.code == ADMIN for one in authority.leases_now(by, now))
         until = None if admin else _latest(authority, by, now)
-        terms = Terms(invite.act.level, until, invite=asked.invite)
+        terms = Terms(invite.act.level, until, invite=invite.id)
         return grant(bank, by, [claim.joiner], terms, force=force)
+
+
+def by_key(bank: BankId) -> EpochId:
+    """What a claim names that does not know its invite's id: a ticket has the secret alone, which says which it is."""
+    return EpochId(EntryId(bank), 0)
+
+
+def _meant(authority: Authority, asked: Claim, data: bytes) -> Standing | None:
+    """The invite that a claim names, or, where it names none, the one whose key signed it."""
+    if asked.invite != by_key(asked.bank):
+        return authority.invites.get(asked.invite)
+    for invite in authority.invites.values():
+        try:
+            check_claim(data, asked.bank, invite.act.key)
+        except Refused:
+            continue
+        return invite
+    return None
 
 
 def withdraw(bank: Bank, by: bytes, invite: EpochId, *, force: bool = False) -> Changed:
