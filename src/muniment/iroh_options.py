@@ -1,4 +1,4 @@
-"""How this peer is on iroh and on the LAN: the names `iroh…` and `discovery` of the block `serve` (docs/settings.md)."""
+"""How this peer is on iroh and on the LAN: `iroh…` and `discovery` in the block `serve` (docs/settings.md)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ class IrohOptions:
     discovery: bool = False
 
 
-def iroh_options(block: Mapping[str, Any] | None, flag: str | None = None, *, discovery: bool = False) -> IrohOptions:
+def iroh_options(
+    block: Mapping[str, Any] | None, flag: str | None = None, *, discovery: bool = False
+) -> IrohOptions:
     """The options of a block `serve`, or what was said at the start in their place.
 
     Args:
@@ -49,7 +51,9 @@ def iroh_options(block: Mapping[str, Any] | None, flag: str | None = None, *, di
         raise InvalidInput("serve: discovery is true or false")
     bind = _bind(said.get("iroh", False) if flag is None else flag)
     if (finds or discovery) and bind is None:
-        raise InvalidInput("only what listens on iroh can be found on the LAN", "Set `serve.iroh` or give --iroh.")
+        raise InvalidInput(
+            "only what listens on iroh can be found on the LAN", "Set `serve.iroh` or give --iroh."
+        )
     return IrohOptions(bind, _places(said.get("iroh_at")), relays_of(block), finds or discovery)
 
 
@@ -63,7 +67,9 @@ def relays_of(block: Mapping[str, Any] | None) -> tuple[str, ...]:
     found = [found] if isinstance(found, str) else found
     for url in found:
         if not isinstance(url, str) or urlsplit(url).scheme != "https" or not urlsplit(url).hostname:
-            raise InvalidInput(f"serve: iroh_relays can't be {str(url)[:80]!r}", "Write https://HOST, or a list.")
+            raise InvalidInput(
+                f"serve: iroh_relays can't be {str(url)[:80]!r}", "Write https://HOST, or a list."
+            )
     return tuple(found)
 
 

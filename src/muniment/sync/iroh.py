@@ -67,7 +67,7 @@ _AGAIN = "The other end may be gone: sync again later."
 
 
 @cache
-def _iroh() -> Any:
+def need() -> Any:
     """The binding, with its slow write mended.
 
     Raises:
@@ -141,7 +141,7 @@ class IrohLink:
             yield _call(self._answer(_TAIL_SILENT_S))
 
     async def _exchange(self, question: bytes) -> list[bytes]:
-        with suppress(_iroh().IrohError):  # it may have been refused while it was sent: the answer says why
+        with suppress(need().IrohError):  # it may have been refused while it was sent: the answer says why
             await _in_time(self._pipe.write([question]))
         answer = await self._answer(_ANSWER_S)
         return [answer] if answer else []
@@ -149,7 +149,7 @@ class IrohLink:
     async def _answer(self, wait_s: float) -> bytes:
         try:
             answer = await _in_time(self._pipe.read(LIMITS.sync_message_bytes, wait_s))
-        except _iroh().IrohError as error:
+        except need().IrohError as error:
             raise _broken("the connection broke", error) from None
         if answer is None:
             raise SyncError("the other end sent a message over the cap", "Update muniment at both ends.")
@@ -217,7 +217,7 @@ class Endpoint:
             MissingExtra: The extra `p2p` is not installed.
             InvalidInput: The address can't be listened on, or a relay's URL has no meaning.
         """
-        _iroh()
+        need()
         _call(self._open())
 
     def close(self) -> None:
@@ -263,7 +263,7 @@ class Endpoint:
     # In the loop's thread
 
     async def _open(self) -> None:
-        iroh = _iroh()
+        iroh = need()
         try:
             relays = iroh.RelayMode.custom_from_urls(list(self._relays)) if self._relays else None
             options = iroh.EndpointOptions(
@@ -294,7 +294,7 @@ class Endpoint:
         task.add_done_callback(self._tasks.discard)
 
     async def _dial(self, key: bytes, places: list[str]) -> Pipe:
-        iroh = _iroh()
+        iroh = need()
         patience = _CONNECT_MANY_S if len(places) > 1 else _CONNECT_S
         relay = (
             self._relays[0] if self._relays else None
@@ -312,7 +312,7 @@ class Endpoint:
             ) from None
 
     async def _accept(self) -> None:
-        iroh = _iroh()
+        iroh = need()
         while not self._closing:
             try:
                 incoming = await self._endpoint.accept_next()
@@ -345,7 +345,7 @@ class Endpoint:
             while True:
                 stream = await within(wait_s, connection, connection.accept_bi())
                 wait_s = await self._converse(Pipe(connection, stream), binding)
-        except (_iroh().IrohError, Late, MunimentError):
+        except (need().IrohError, Late, MunimentError):
             pass  # it is gone, or this end's disk is at fault: a new round finds the rest
         finally:
             self._from[host] -= 1

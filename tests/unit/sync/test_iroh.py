@@ -223,7 +223,7 @@ def test_a_binding_that_is_not_known_is_refused(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.delattr(iroh_ffi, "_UniffiRustBufferBuilder")
     with pytest.raises(MissingExtra, match="version"):
-        iroh._iroh.__wrapped__()
+        iroh.need.__wrapped__()
 
 
 def test_without_the_extra_its_name_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,7 +232,7 @@ def test_without_the_extra_its_name_is_said(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setitem(sys.modules, "iroh", None)
     with pytest.raises(MissingExtra, match=r"muniment\[p2p\]"):
-        iroh._iroh.__wrapped__()
+        iroh.need.__wrapped__()
 
 
 def _talk(world: World, link: Any) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""The door over iroh: no route of HTTP's, but an endpoint of its own beside it (design section 8; docs/sync.md, "iroh")."""
+"""The door over iroh: no route of HTTP, but an endpoint beside it (design section 8; docs/sync.md, "iroh")."""
 
 from __future__ import annotations
 
@@ -132,7 +132,13 @@ def open_iroh(house: House) -> IrohDoor | None:
 
     Raises:
         InvalidInput: What was asked for has no meaning.
+        MissingExtra: The extra `p2p` is not installed.
     """
     options = house.options
     chosen = iroh_options(house.peer.host.settings.serve, options.iroh, discovery=options.discovery)
-    return IrohDoor(house, chosen) if chosen.bind is not None and house.first else None
+    if chosen.bind is None or not house.first:
+        return None
+    from muniment.sync.iroh import need
+
+    need()  # what is missing is said by `--check` too
+    return IrohDoor(house, chosen)
