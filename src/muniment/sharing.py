@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 import json
-import os
 from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -183,11 +182,11 @@ def stamp(peer: Peer, bank: BankId) -> Hashable:
 
     Two writes within one tick of the file system's clock may look like one: whoever waits looks itself now and then.
     """
-    path = os.fspath(peer.home / "banks" / f"{cid_text(bank)}.db")
+    path = peer.home / "banks" / f"{cid_text(bank)}.db"
     found = []
-    for name in (path, f"{path}-wal"):
+    for file in (path, path.with_suffix(".db-wal")):
         try:
-            status = os.stat(name)
+            status = file.stat()
         except OSError:
             continue
         found.append((status.st_mtime_ns, status.st_size))

@@ -1,4 +1,4 @@
-"""The part of `peer.db` about other peers: banks served, ways to others, who asks, what was shown (design section 8)."""
+"""The part of `peer.db` about other peers: banks served, ways to others, who asks, what was shown (section 8)."""
 
 from __future__ import annotations
 

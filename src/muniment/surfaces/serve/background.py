@@ -9,20 +9,24 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from muniment.surfaces.serve.doors import open_doors
 from muniment.surfaces.serve.options import Options
-from muniment.surfaces.serve.run import ServingProcess, listen
+from muniment.surfaces.serve.run import Doors, ServingProcess, listen
 
 if TYPE_CHECKING:
     from muniment.peer import Peer
 
 
 @contextmanager
-def background(open_peer: Callable[[], Peer], options: Options | None = None) -> Iterator[str]:
+def background(
+    open_peer: Callable[[], Peer], options: Options | None = None, *, doors: Doors = open_doors
+) -> Iterator[str]:
     """Serve until the block is left; gives the address. Running requests are finished then.
 
     Args:
         open_peer: Opens a peer of the server's own; it is closed with it.
         options: How; by default a free port of loopback, without a log.
+        doors: Opens the doors; by default those of every server.
 
     Raises:
         MunimentError: It can't be started.
@@ -36,7 +40,7 @@ def background(open_peer: Callable[[], Peer], options: Options | None = None) ->
     def ready(_url: str, _paths: Sequence[str]) -> None:
         up.set()
 
-    process = ServingProcess(open_peer, chosen, listener, ready=ready)
+    process = ServingProcess(open_peer, chosen, listener, ready=ready, doors=doors)
 
     def work() -> None:
         try:

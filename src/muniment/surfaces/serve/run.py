@@ -15,7 +15,7 @@ from starlette.routing import Router
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from muniment.base.errors import InvalidInput
-from muniment.surfaces.serve.doors import DOORS, Door, open_doors
+from muniment.surfaces.serve.doors import Door, open_doors
 from muniment.surfaces.serve.gate import Gate
 from muniment.surfaces.serve.house import House
 from muniment.surfaces.serve.options import Options
@@ -43,6 +43,7 @@ class Served:
 
 
 Ready = Callable[[str, Sequence[str]], None]
+Doors = Callable[[House], list[Door]]
 
 
 def serve(
@@ -110,9 +111,10 @@ class ServingProcess:
         *,
         ready: Ready | None = None,
         slot: Slot | None = None,
+        doors: Doors = open_doors,
     ) -> None:
         self._open, self._options, self._listener, self._tls = open_peer, options, listener, tls
-        self._ready, self._slot = ready, slot
+        self._ready, self._slot, self._doors = ready, slot, doors
         self._stop: Callable[[], None] | None = None
         self._stopped = False
 
@@ -130,7 +132,7 @@ class ServingProcess:
             house.first = self._slot is None or self._slot.first
             started: list[Door] = []
             try:
-                doors = open_doors(house, DOORS)
+                doors = self._doors(house)
                 server = self._server(_application(house, doors))
                 for door in doors:
                     await door.start()

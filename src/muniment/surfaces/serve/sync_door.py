@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Hashable, Sequence
 from typing import TYPE_CHECKING
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
@@ -104,10 +104,10 @@ class SyncDoor:
             body = await _body(request, size)
         except Overloaded as error:
             return self._refused(error, b"")
-        except ClientDisconnect:
-            return _plain(400, "nobody is there any more")
         finally:
             self._large -= size
+        if body is None:
+            return _plain(413, "say the length of a long question")
         parts, headers = request_parts(request.scope, body)
         try:
             call = self._answer
@@ -244,12 +244,13 @@ class SyncDoor:
         return _plain(503, "this peer has trouble of its own", {"retry-after": "5"})
 
 
-async def _body(request: Request, most: int) -> bytes:
+async def _body(request: Request, most: int) -> bytes | None:
+    """The body; None where it is longer than it may be."""
     body = bytearray()
     async for piece in request.stream():
         body += piece
         if len(body) > most:
-            raise ClientDisconnect
+            return None
     return bytes(body)
 
 
