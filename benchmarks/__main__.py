@@ -25,6 +25,7 @@ from benchmarks import (
     speed,
     sync,
     tools,
+    transports,
     visible,
 )
 from benchmarks.common import Report
@@ -43,6 +44,7 @@ NAMES = (
         "tools",
         "mcp",
         "sync",
+        "transports",
     ),
     *("locomo", "vectors", "scale", "fusion", "auto_recall", "recall", "integrity"),
 )
@@ -56,6 +58,7 @@ ALONE = {
     "rpc": rpc,
     "tools": tools,
     "mcp": mcp,
+    "transports": transports,
 }
 
 
