@@ -24,6 +24,7 @@ from benchmarks import (
     rpc,
     speed,
     sync,
+    sync_http,
     tools,
     transports,
     visible,
@@ -45,6 +46,7 @@ NAMES = (
         "mcp",
         "sync",
         "transports",
+        "sync_http",
     ),
     *("locomo", "vectors", "scale", "fusion", "auto_recall", "recall", "integrity"),
 )
@@ -66,7 +68,14 @@ def ours(name: str, *, quick: bool, million: bool) -> Report:
     """One benchmark that reports its bars."""
     if name in ALONE:
         return ALONE[name].bench(quick=quick)
-    module = {"ingest": ingest, "speed": speed, "memory": memory, "cold": cold, "sync": sync}[name]
+    module = {
+        "ingest": ingest,
+        "speed": speed,
+        "memory": memory,
+        "cold": cold,
+        "sync": sync,
+        "sync_http": sync_http,
+    }[name]
     return module.bench(quick=quick, million=million)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from muniment.bank import Bank
@@ -23,7 +23,7 @@ from muniment.ledger.authority import Verdict as Worth
 from muniment.ledger.entry import Entry
 from muniment.opening import NoKey, Opener
 from muniment.project import Projector
-from muniment.receiving import Receiver, rerule_waiting
+from muniment.receiving import Receiver, project, rerule_waiting
 from muniment.store.base import EntryRow, Verdict
 from muniment.sync.packing import Parcel
 
@@ -173,10 +173,37 @@ class Intake(Receiver):
             self._add_plain(authority, plain)
         taken.stored += [entry.id for entry, _ in plain]
         rulings.refresh()
+        early: list[tuple[Entry, Sequence[bytes | None]]] = []
         for entry, bodies in other:
-            self._one(entry, bodies, asked, taken)
-        if plain:
+            alone = (entry.header.by, entry.header.at) not in twins and entry.id not in erased
+            if alone and rulings.authority.rule(entry).verdict is Worth.WAITING:
+                early.append((entry, bodies))
+            else:
+                self._one(entry, bodies, asked, taken)
+        if early:
+            self._add_early(early, taken)
+        if plain or early:
             rerule_waiting(self._bank)
+
+    def _add_early(self, early: Sequence[tuple[Entry, Sequence[bytes | None]]], taken: Taken) -> None:
+        """Store what waits for its past, as far as the caps go; it is ruled again when all of the frame is here."""
+        held: dict[bytes, int] = {}
+        kept = []
+        for entry, bodies in early:
+            self._waiting += 1
+            by = entry.header.by
+            if by not in held:
+                held[by] = sum(1 for _ in self._store.entries(verdict=Verdict.WAITING, author=by))
+            if self._waiting > LIMITS.sync_waiting or held[by] >= LIMITS.waiting_per_author:
+                taken.refused.append("too many entries of one sender or author wait for their past")
+                continue
+            held[by] += 1
+            kept.append((entry, bodies))
+        rows = [replace(_row(entry, readable=True), verdict=Verdict.WAITING) for entry, _ in kept]
+        for seq in self._store.add_entries(rows, [bodies for _, bodies in kept]):
+            project(self._bank, self._store.entry_at(seq))
+        taken.stored += [entry.id for entry, _ in kept]
+        self._bank.rulings.refresh()
 
     def _add_plain(self, authority: Authority, plain: Sequence[tuple[Entry, Sequence[bytes | None]]]) -> None:
         opened = [self._acts(authority, entry, bodies) for entry, bodies in plain]

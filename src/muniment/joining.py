@@ -235,11 +235,12 @@ def _first_round(peer: Peer, bank: BankId, key: bytes, address: str, tick: Tick 
     if opened.authority.level(key, peer.host.clock.now_ms()) is not None:
         return sync_route(peer, bank, address, tick=tick).round.received
 
+    mark = opened.store.figures().entries
     with dial(address, caller(peer, key)) as link:
         client = open_round(peer, opened, key, link, address)
         talk(client, link, tick)
     report = report_of(client)
-    note(peer, opened, address, report, opened.store.figures().entries)
+    note(peer, opened, address, report, mark)
     return report.round.received
 
 

@@ -138,7 +138,7 @@ def note(peer: Peer, bank: Bank, address: str, report: SyncReport, mark: int) ->
         bank: The bank.
         address: Who was dialled.
         report: What it did.
-        mark: How many entries were here when it began: all of those are there by now, if it is done.
+        mark: How many entries were here when it began: those, and those that came, are there by now, if it is done.
     """
     peer.made_store().others.went_well(
         bank.id,
@@ -147,7 +147,7 @@ def note(peer: Peer, bank: Bank, address: str, report: SyncReport, mark: int) ->
         peer.host.clock.now_ms(),
         done=report.done,
         agreed=report.round.control_agreed,
-        mark=mark if report.done else 0,
+        mark=mark + report.round.received if report.done else 0,
     )
 
 

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from muniment.bank import Bank
+from muniment.bank_sharing import SharedOut
 from muniment.bank_views import BankInfo, Decision, Invited, InviteInfo, MemberInfo
 from muniment.base.errors import (
     Ambiguous,
@@ -41,7 +42,7 @@ InviteInfos = list[InviteInfo]
 Held = dict[bytes, list[Terms]]
 
 
-class Banks:
+class Banks(SharedOut):
     """What one key of a peer may do with banks: `agent.banks` for an agent's, `peer.banks` for the owner's.
 
     Each call is asked of the bank's authority with that key. Banks are named by id, or by what this peer calls

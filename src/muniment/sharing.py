@@ -8,7 +8,6 @@ from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from muniment import syncing
 from muniment.access import hear
 from muniment.bank import Bank
 from muniment.base.errors import MunimentError, StorageError
@@ -18,6 +17,7 @@ from muniment.ledger.levels import Level
 from muniment.store.routes import OddRow
 from muniment.sync.serving import ServerRound
 from muniment.sync.ticket import check_address
+from muniment.syncing import serve
 
 if TYPE_CHECKING:
     from muniment.peer import Peer
@@ -148,7 +148,7 @@ class Server:
         """The server's end of one round over a channel."""
         contacts = Contacts(self._peer, None)
         entropy = self._peer.host.entropy
-        return syncing.serve(self.find, binding, entropy, book=self._book, contacts=contacts)
+        return serve(self.find, binding, entropy, book=self._book, contacts=contacts)
 
     def find(self, bank: BankId, by: bytes, claim: bytes) -> tuple[Bank, bytes] | None:
         """The bank, if it is shared, and the key that speaks; a claim or a request of a stranger is heard first.

@@ -41,8 +41,9 @@ def _revoke(context: Context, /, *, id: str) -> Result:  # noqa: A002
 COMMANDS = family(
     Command(
         "serve",
-        "Answers signed JSON-RPC at /rpc, /healthz and /metrics, and what other doors are installed, until it is told "
-        "to stop (SIGTERM, Ctrl-C); running requests are finished. Without TLS it listens on loopback alone.",
+        "Answers signed JSON-RPC at /rpc, other installations that sync at /sync/1, /healthz and /metrics, and what "
+        "other doors are installed, until it is told to stop (SIGTERM, Ctrl-C); running requests are finished. It also "
+        "syncs this installation's banks in the background. Without TLS it listens on loopback alone.",
         (
             Example("muniment serve", "on this machine, at 127.0.0.1:8377"),
             Example("muniment serve --listen 0.0.0.0:8377 --tls-cert c.pem --tls-key k.pem", "for others, by TLS"),
@@ -56,6 +57,8 @@ COMMANDS = family(
             Param("tls_key", "path", "Its private key, PEM", metavar="FILE"),
             Param("hosts", "text", "A name under which clients ask; several: any of them", (), repeatable=True,
                   option="host", metavar="NAME"),
+            Param("public_urls", "text", "An address under which others reach it, through a proxy say; else "
+                  "`serve.public_url` of config.yaml", (), repeatable=True, option="public-url", metavar="URL"),
             Param("did_web", "text", "A host whose did:web documents are fetched and believed", (), repeatable=True,
                   metavar="HOST"),
             Param("rate", "integer", "Requests a second by one key, on average", 100, minimum=1, maximum=1_000_000,

@@ -143,6 +143,13 @@ class RouteStore:
                 (peer, now_ms, mark, int(done), now_ms, int(agreed), now_ms, bank, address),
             )
 
+    def heard(self, bank: BankId, address: str, now_ms: int, mark: int) -> None:
+        """Note that another peer told what is new, and that all up to a mark is there."""
+        self._write(
+            "UPDATE routes SET succeeded = ?, mark = max(mark, ?) WHERE bank = ? AND address = ?",
+            (now_ms, mark, bank, address),
+        )
+
     def went_wrong(self, bank: BankId, address: str, error: str, now_ms: int) -> None:
         """Note an attempt that came to nothing."""
         sql = "UPDATE routes SET tried = ?, failures = failures + 1, error = ? WHERE bank = ? AND address = ?"

@@ -77,8 +77,10 @@ class CommandLine(Context):
 
         chosen = dict(options)
         check = chosen.pop("check")
-        made = checked(**chosen)
         peer = self.peer
+        urls = (peer.host.settings.serve or {}).get("public_url") or ()
+        chosen["public_urls"] = chosen["public_urls"] or ((urls,) if isinstance(urls, str) else tuple(urls))
+        made = checked(**chosen)
         peer.standing_store()  # what is wrong with the folder is said here, and not by each of several processes
         if peer.host.keyring.needs_passphrase:  # once, before there are several processes to ask
             said = self._ask()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from muniment.commands.results import Checkup, Chosen, Claimed, Exported, Findings, Listed
-from muniment.surfaces.cli import plain_banks, plain_skills, serving
+from muniment.surfaces.cli import plain_banks, plain_skills, serving, sharing
 from muniment.surfaces.cli.unasked import attachment_line, config_lines, preview_text
 from muniment.surfaces.cli.words import count, number, one_line, shown, size, utc
 from muniment.views import AgentInfo, CredentialInfo, Hit, Hits, ImportReport, Record, Remembered, Stats, Why
@@ -384,6 +384,7 @@ WRITE: Mapping[str, Callable[[Any], str]] = {
     "reindex": reindexed_line,
     "doctor": _findings,
     **serving.WRITE,
+    **sharing.WRITE,
     "save-skill": _remembered,
     **plain_skills.WRITE,
 }

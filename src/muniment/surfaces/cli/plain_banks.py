@@ -12,7 +12,7 @@ from muniment.surfaces.cli.words import number, one_line, utc
 WAITING = "writers wait for a key until an admin's installation writes next"
 
 
-def _columns(rows: Iterable[Sequence[str]]) -> str:
+def columns(rows: Iterable[Sequence[str]]) -> str:
     """Rows as aligned columns."""
     kept = [list(row) for row in rows]
     wide = [max(map(len, column)) for column in zip(*kept, strict=True)]
@@ -22,7 +22,7 @@ def _columns(rows: Iterable[Sequence[str]]) -> str:
 
 
 def _pairs(rows: Iterable[tuple[str, Any]]) -> str:
-    return _columns((name, str(value)) for name, value in rows if value not in (None, "", ()))
+    return columns((name, str(value)) for name, value in rows if value not in (None, "", ()))
 
 
 def who(key: KeyName) -> str:
@@ -60,7 +60,7 @@ def _bank(bank: BankInfo) -> str:
 
 def _banks(banks: Listed) -> str:
     rows = [(one_line(b.name, 40), b.kind, b.level or "-", bank_state(b), b.id) for b in banks]
-    return _columns(rows) if rows else "no banks"
+    return columns(rows) if rows else "no banks"
 
 
 def deleted_line(bank: BankInfo) -> str:
@@ -83,7 +83,7 @@ def member_terms(member: MemberInfo) -> str:
 
 def _members(members: Listed) -> str:
     rows = [(one_line(m.name or "-", 40), member_terms(m), m.fingerprint, m.did) for m in members]
-    return _columns(rows) if rows else "no members"
+    return columns(rows) if rows else "no members"
 
 
 def decision_lines(result: Decision) -> list[str]:
@@ -137,7 +137,7 @@ def _invited(result: Invited) -> str:
 
 
 def _invites(invites: Listed) -> str:
-    return _columns((invite_terms(one), one.id) for one in invites) if invites else "no invites"
+    return columns((invite_terms(one), one.id) for one in invites) if invites else "no invites"
 
 
 def withdrawn_line(invite: InviteInfo) -> str:
@@ -150,7 +150,7 @@ def withdrawn_line(invite: InviteInfo) -> str:
 
 def _keys(keys: Listed) -> str:
     rows = [(one_line(key.name, 40), key.role, key.fingerprint, key.did) for key in keys]
-    return _columns(rows) if rows else "no keys"
+    return columns(rows) if rows else "no keys"
 
 
 def rotated_lines(result: Rotated) -> list[str]:

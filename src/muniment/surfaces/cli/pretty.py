@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from muniment.commands.results import Checkup, Chosen, Exported, Findings, Listed
-from muniment.surfaces.cli import plain, pretty_banks, pretty_skills, serving
+from muniment.surfaces.cli import plain, pretty_banks, pretty_skills, serving, sharing
 from muniment.surfaces.cli.unasked import drawn_attachment, drawn_config, drawn_preview
 from muniment.surfaces.cli.words import (
     count,
@@ -407,6 +407,7 @@ DRAW: Mapping[str, Callable[[Any], RenderableType]] = {
     ),
     "doctor": _findings,
     **{name: _as_lines(write) for name, write in serving.WRITE.items()},
+    **sharing.DRAW,
     "save-skill": _remembered,
     **pretty_skills.DRAW,
 }

@@ -8,8 +8,7 @@ import threading
 import time
 from base64 import urlsafe_b64encode
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Hashable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Sequence
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -25,6 +24,7 @@ from muniment.keyring.custody import Keyring
 from muniment.surfaces.serve.doors import Door
 from muniment.surfaces.serve.gate import Scope
 from muniment.surfaces.serve.house import House, request_parts
+from muniment.surfaces.serve.metrics import Labels
 from muniment.surfaces.serve.rates import Rates
 from muniment.sync import messages
 from muniment.sync.desk import Desk
@@ -33,9 +33,6 @@ from muniment.sync.messages import Failure
 from muniment.sync.serving import STRANGER_BYTES, ServerRound
 from muniment.sync.tails import MEDIA_TYPE as TAIL_TYPE
 from muniment.sync.tails import write_frame
-
-if TYPE_CHECKING:
-    from muniment.peer import Peer
 
 Make = Callable[[bytes], ServerRound]
 Stamp = Callable[[BankId], Hashable]
@@ -59,13 +56,24 @@ class SyncDoor:
         make: Makes a round, given the binding of its channel.
         keyring: Signs answers with the key that a round shows.
         stamp: Tells whether a bank was written to; without it, it is looked at each time.
+        begin: Called before the first request, off the event loop.
+        end: Called after the last one, likewise.
     """
 
     name, path, body_limit = "sync", PATH, LIMITS.sync_message_bytes
 
-    def __init__(self, house: House, make: Make, keyring: Keyring, stamp: Stamp | None = None) -> None:
+    def __init__(
+        self,
+        house: House,
+        make: Make,
+        keyring: Keyring,
+        stamp: Stamp | None = None,
+        *,
+        begin: Callable[[], None] | None = None,
+        end: Callable[[], None] | None = None,
+    ) -> None:
         self._house, self._keyring, self._stamp = house, keyring, stamp
-        self._desk = Desk(make)
+        self._desk, self._begin, self._end = Desk(make), begin, end
         self._public = public_origins(house.options.public_urls)
         # Signs for nobody: it keeps an answer together before a member's key may be shown.
         self._nobody = key_of(house.peer.host.entropy.bytes(32))
@@ -83,10 +91,14 @@ class SyncDoor:
         return [Route(self.path, self._post, methods=["POST"])]
 
     async def start(self) -> None:
-        """Nothing to do."""
+        """Begin what goes on beside requests."""
+        if self._begin is not None:
+            await asyncio.get_running_loop().run_in_executor(None, self._begin)
 
     async def stop(self) -> None:
-        """Nothing to do: whoever is in a round begins anew elsewhere."""
+        """End it. Whoever is in a round begins anew elsewhere."""
+        if self._end is not None:
+            await asyncio.get_running_loop().run_in_executor(None, self._end)
 
     async def _post(self, request: Request) -> Response:
         if request.headers.get("content-type") != MEDIA_TYPE:
@@ -259,9 +271,35 @@ def _plain(status: int, words: str, headers: dict[str, str] | None = None) -> Re
 
 
 def open_door(house: House) -> Door:
-    """The door over the banks that this peer shares."""
-    from muniment.sharing import server
+    """The door over the banks that this peer shares, and the background sync beside it."""
+    from muniment.bank_sharing import peers
+    from muniment.rounds import options_of
+    from muniment.sharing import listens, server
+    from muniment.syncer import Syncer
 
-    peer: Peer = house.peer
-    made = server(peer)
-    return SyncDoor(house, made.round, peer.host.keyring, made.stamp)
+    peer, options = house.peer, house.options
+    made, syncer = server(peer), Syncer(peer) if options_of(house.peer).background else None
+
+    def begin() -> None:
+        wild = not options.loopback and ipaddress.ip_address(options.host).is_unspecified
+        listens(peer, "http", options.public_urls or ([] if wild else [options.url(house.port)]))
+        if syncer is not None:
+            syncer.start()
+
+    def end() -> None:
+        if syncer is not None:
+            syncer.stop()
+
+    def lags() -> Iterator[tuple[Labels, float]]:
+        for one in peers(peer):
+            yield (("address", one.address), ("bank", one.name)), one.lag
+
+    def ages() -> Iterator[tuple[Labels, float]]:
+        now = peer.host.clock.now_ms()
+        for one in peers(peer):
+            if one.succeeded_ms is not None:
+                yield (("address", one.address), ("bank", one.name)), (now - one.succeeded_ms) / 1000
+
+    house.metrics.gauge("muniment_sync_lag_entries", "Entries here that are not known to be there.", lags)
+    house.metrics.gauge("muniment_sync_age_seconds", "Time since the last whole sync.", ages)
+    return SyncDoor(house, made.round, peer.host.keyring, made.stamp, begin=begin, end=end)
