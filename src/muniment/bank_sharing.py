@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from muniment.access import Answered, RequestInfo, approve, deny, requests
-from muniment.base.errors import InvalidInput, NotPermitted
+from muniment.base.errors import InvalidInput, NotPermitted, StorageError
 from muniment.base.ids import BankId, cid_text
 from muniment.identity.did import to_did
 from muniment.invites import make_invite
@@ -291,7 +291,10 @@ def _route(peer: Peer, bank: BankId, address: str) -> RouteRow:
 
 
 def _info(peer: Peer, row: BankRow, route: RouteRow) -> PeerInfo:
-    behind = lag(peer, route)
+    try:
+        behind = lag(peer, route)
+    except StorageError:
+        behind = 0  # `doctor` says what is wrong with the bank
     state = "failing" if route.failures else "behind" if behind else "ok"
     return PeerInfo(
         bank=cid_text(row.bank),

@@ -52,6 +52,8 @@ class MemberInfo:
         agent: Whether the key is the bank's agent.
         granted_by: DID of the key that gave it; `granted_by_name` its name here.
         state: `standing`, `expired, cut pending` or `cut`.
+        notices: What is odd about it, told to admins: `rolled back` (a peer showed less of it than before) and
+            `forked` (its entries go two ways: two installations sign with it, or one was restored).
     """
 
     name: str | None
@@ -64,10 +66,11 @@ class MemberInfo:
     granted_by: str
     granted_by_name: str | None
     state: str
+    notices: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The member as `--json` prints it."""
-        return asdict(self)
+        return asdict(self) | {"notices": list(self.notices)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from muniment.base.errors import MunimentError
 from muniment.base.ids import cid_text
+from muniment.identity.did import to_did
 
 if TYPE_CHECKING:
     from muniment.peer import Peer
@@ -38,7 +39,7 @@ def examine(peer: Peer) -> list[Finding]:
     if peer.exists:
         findings += _keys(peer)
         findings += [finding for info in _agents(peer, findings) for finding in _bank(peer, info)]
-    return [*findings, *_witness(peer), *_embedder(peer)]
+    return [*findings, *_witness(peer), *_others(peer), *_embedder(peer)]
 
 
 def _program() -> Finding:
@@ -119,6 +120,26 @@ def _witness(peer: Peer) -> Iterator[Finding]:
         yield Finding("witness", FAIL, f"banks that it has seen are missing: {', '.join(missing)}", step)
     else:
         yield Finding("witness", OK, f"{witness.path}, {len(seen)} banks seen")
+
+
+def _others(peer: Peer) -> Iterator[Finding]:
+    """Installations that can't be reached, and keys of which one showed less than before."""
+    store = peer.standing_store()
+    if store is None:
+        return
+    names = {row.bank: row.name for row in store.banks()}
+    routes = [route for route in store.others.routes() if route.bank in names]
+    failing = [route for route in routes if route.failures]
+    for route in failing:
+        detail = f"{names[route.bank]} at {route.address}: {route.failures} attempts came to nothing"
+        yield Finding("peer", WARN, detail, route.error or "")
+    if routes and not failing:
+        yield Finding("peers", OK, f"{len(routes)} addresses of other installations")
+    for odd in store.others.odd():
+        if odd.bank in names:
+            detail = f"{names[odd.bank]}: a peer showed less of {to_did(odd.author)} than before"
+            step = "Ask its owner whether a backup was put back there; nothing is lost here."
+            yield Finding(odd.kind, WARN, detail, step)
 
 
 def _embedder(peer: Peer) -> Iterator[Finding]:

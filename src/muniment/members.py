@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from muniment.bank import Bank
 from muniment.bank_views import KeyName, MemberInfo
 from muniment.base.errors import Ambiguous, NotPermitted, UnknownAgent
+from muniment.heads import forked
 from muniment.identity.did import fingerprint, parse_did, to_did
+from muniment.ledger.levels import ADMIN
 from muniment.store.peer import AgentRow
 
 if TYPE_CHECKING:
@@ -86,6 +88,7 @@ def members(peer: Peer, bank: Bank, key: bytes) -> list[MemberInfo]:
         NotPermitted: The caller's key holds nothing in it.
     """
     check_member(bank, key)
+    odd = _odd(peer, bank, key)
     return [
         MemberInfo(
             name=peer.name_of(row.key),
@@ -98,9 +101,24 @@ def members(peer: Peer, bank: Bank, key: bytes) -> list[MemberInfo]:
             granted_by=to_did(row.granted_by),
             granted_by_name=peer.name_of(row.granted_by),
             state=row.state,
+            notices=tuple(sorted(odd.get(row.key, ()))),
         )
         for row in bank.authority.members(bank.host.clock.now_ms())
     ]
+
+
+def _odd(peer: Peer, bank: Bank, key: bytes) -> dict[bytes, set[str]]:
+    """For an admin: the keys of which another peer showed less than before, and those that go two ways."""
+    level = bank.authority.level(key, bank.host.clock.now_ms())
+    if level is None or level.code < ADMIN:
+        return {}
+    found: dict[bytes, set[str]] = {}
+    store = peer.standing_store()
+    for row in [] if store is None else store.others.odd(bank.id):
+        found.setdefault(row.author, set()).add(row.kind)
+    for author in forked(bank.store, sorted(bank.authority.keys)):
+        found.setdefault(author, set()).add("forked")
+    return found
 
 
 def named(peer: Peer, keys: tuple[bytes, ...]) -> tuple[KeyName, ...]:

@@ -120,7 +120,7 @@ class Syncer:
         listed = {row.bank for row in store.banks()}
         routes = [row for row in store.others.routes() if row.bank in listed][:LANES]
         wanted = {(row.bank, row.address): row for row in routes}
-        for gone in set(self._lanes) - set(wanted):
+        for gone in {name for name, lane in self._lanes.items() if name not in wanted or not lane.alive}:
             self._lanes[gone].stop()
             self._lanes.pop(gone).join()
         for name, row in wanted.items():
@@ -165,6 +165,11 @@ class _Lane:
         self._due.set()
         for thread in self._threads:
             thread.start()
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still works: a lane that broke is opened anew."""
+        return self._threads[0].is_alive()
 
     def stop(self) -> None:
         """Say that it ends."""
@@ -218,8 +223,9 @@ class _Lane:
         if report.done:
             # What came in this round is there as well; what was written meanwhile is due still.
             self._mark = max(self._mark, mark + report.round.received)
-        if care(self._peer, self._bank):
-            self._due.set()
+        with suppress(MunimentError):  # what can't be done now is tried after the next round
+            if care(self._peer, self._bank):
+                self._due.set()
 
     def _tails(self) -> None:
         """Listen, whenever a round went well, until the other end stops telling."""

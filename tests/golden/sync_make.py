@@ -76,6 +76,7 @@ MESSAGES: dict[str, Message] = {
     "took": Took(0),
     "follow": Follow(ROUND),
     "done": Done(ROUND),
+    "done, with addresses": Done(ROUND, ("https://peer.example", "http://10.0.0.7:8377")),
     "error": Failure(messages.REFUSED),
 }
 

@@ -9,7 +9,7 @@ from muniment.base.limits import LIMITS
 from muniment.store.connection import Connections
 
 Source = Literal["ticket", "added", "learnt"]
-Oddity = Literal["rolled back", "forked"]
+Oddity = Literal["rolled back"]
 _ID_BYTES = 36
 _ROUTE = "SELECT bank, address, source, created, peer, tried, succeeded, agreed, failures, error, mark FROM routes "
 
@@ -65,7 +65,7 @@ class RequestRow(NamedTuple):
 
 
 class OddRow(NamedTuple):
-    """A key of which a peer showed less than before, or that goes two ways."""
+    """A key of which a peer showed less than before."""
 
     bank: BankId
     author: bytes
@@ -216,15 +216,11 @@ class RouteStore:
             self._write(sql, (bank, peer, author, b"".join(tips)))
 
     def note_odd(self, row: OddRow) -> None:
-        """Remember that something was odd about a key, once for each kind."""
-        self._write("INSERT OR IGNORE INTO odd VALUES (?, ?, ?, ?, ?)", tuple(row))
+        """Remember that something was odd about a key: the last time of each kind."""
+        self._write("INSERT OR REPLACE INTO odd VALUES (?, ?, ?, ?, ?)", tuple(row))
 
     def odd(self, bank: BankId | None = None) -> list[OddRow]:
         """What was odd, in one bank or in all."""
         where, values = ("", ()) if bank is None else ("WHERE bank = ? ", (bank,))
         sql = f"SELECT bank, author, kind, peer, at FROM odd {where}ORDER BY at, author"
         return [OddRow(BankId(row[0]), *row[1:]) for row in self._run(sql, values)]
-
-    def not_odd(self, bank: BankId, author: bytes, kind: Oddity) -> None:
-        """It is mended."""
-        self._write("DELETE FROM odd WHERE bank = ? AND author = ? AND kind = ?", (bank, author, kind))

@@ -68,7 +68,9 @@ class HttpLink:
             )
         self._address, self._caller = address, caller
         self.binding = origin_of(parts.scheme, parts.netloc).encode()
-        self._authority, self._path = parts.netloc.lower(), parts.path + PATH
+        # As the `Host` header has it: without the scheme's own port.
+        usual = ":443" if parts.scheme == "https" else ":80"
+        self._authority, self._path = parts.netloc.lower().removesuffix(usual), parts.path + PATH
         self._key = Key(
             keyid_of(caller.key), lambda domain, rest: caller.keyring.sign(caller.key, domain, rest)
         )

@@ -78,6 +78,7 @@ def member_terms(member: MemberInfo) -> str:
     words += ["agent"] if member.agent else []
     words += [f"until {utc(member.until_ms)}"] if member.until_ms is not None else []
     words += [member.state] if member.state != "standing" else []
+    words += list(member.notices)
     return ", ".join(words)
 
 

@@ -21,7 +21,9 @@ PREFIX = "muniment_"
 Report = Callable[[int, int], None]  # done, of so much (0: unknown)
 _TYPES = {"text": "string", "integer": "integer", "flag": "boolean", "time": "string", "object": "object",
           "path": "string"}  # fmt: skip
-_NEVER = frozenset({"mcp", "serve", "init"})  # they start or set up what is running already
+_NEVER = frozenset(
+    {"mcp", "serve", "init", "sync"}
+)  # they start or set up what is running already, or take long
 _OF_THE_HOST = frozenset({"agent", "key", "credential", "token"})
 
 

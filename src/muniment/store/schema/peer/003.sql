@@ -55,7 +55,7 @@ CREATE TABLE shown (
 CREATE TABLE odd (
   bank BLOB NOT NULL,
   author BLOB NOT NULL,
-  kind TEXT NOT NULL CHECK (kind IN ('rolled back', 'forked')),
+  kind TEXT NOT NULL CHECK (kind IN ('rolled back')),
   peer BLOB NOT NULL,
   at INTEGER NOT NULL,
   PRIMARY KEY (bank, author, kind)
