@@ -70,7 +70,12 @@ class Story:
 
     def until_same(self, *machines: Machine) -> None:
         """Wait for background sync to make them so."""
-        until(PATIENCE_S, f"{[machine.name for machine in machines]} differ", lambda: self.same(*machines))
+        try:
+            until(PATIENCE_S, "they differ", lambda: self.same(*machines))
+        except AssertionError as error:
+            for machine in machines:
+                error.add_note(f"{machine.name} reads {self.texts(machine)}\n{machine.run('peers', 'list')}")
+            raise
 
     # The steps
 
