@@ -17,11 +17,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-import muniment
 from benchmarks import common
 from benchmarks.common import Report
 from benchmarks.sync import WORDS
 
+import muniment
 from muniment import sharing, syncing
 from muniment.bank import Bank
 from muniment.base.ids import BankId, parse_cid

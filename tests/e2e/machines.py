@@ -1,4 +1,4 @@
-"""Three machines in one: network namespaces with a switch between them, or loopback addresses where those are forbidden.
+"""Several machines in one: network namespaces with a switch between them.
 
 A machine is a peer folder and a place in the network. Programs on it are real processes; its cable can be pulled.
 In namespaces there is no way out of this machine at all, so the network guard is not needed there.
@@ -54,7 +54,15 @@ class Machine:
 
     def command(self, *words: str) -> list[str]:
         """A command of muniment's on this machine."""
-        return [*self.net.inside(self.name), sys.executable, "-m", "muniment", "--home", str(self.home), *words]
+        return [
+            *self.net.inside(self.name),
+            sys.executable,
+            "-m",
+            "muniment",
+            "--home",
+            str(self.home),
+            *words,
+        ]
 
     def run(self, *words: str, code: int | None = 0, stdin: str | None = None) -> str:
         """Run a command and give what it says."""
@@ -73,7 +81,14 @@ class Machine:
 
     def serve(self) -> None:
         """Start the server, and wait until it takes connections."""
-        words = ("serve", "--listen", f"{self.address}:8377", "--iroh", f"{self.address}:8378", "--insecure-listen")
+        words = (
+            "serve",
+            "--listen",
+            f"{self.address}:8377",
+            "--iroh",
+            f"{self.address}:8378",
+            "--insecure-listen",
+        )
         log = self.log.open("a")
         self._server = subprocess.Popen(
             self.command(*words), stdout=log, stderr=subprocess.PIPE, text=True, env=self.net.env
@@ -130,7 +145,9 @@ class Network:
         for number, name in enumerate(names, 1):
             there, address = f"{self._tag}{name}", f"10.77.0.{number}"
             self._ip("netns", "add", there)
-            self._ip("-n", hub, "link", "add", f"to-{name}", "type", "veth", "peer", "name", "eth0", "netns", there)
+            self._ip(
+                "-n", hub, "link", "add", f"to-{name}", "type", "veth", "peer", "name", "eth0", "netns", there
+            )
             self._ip("-n", hub, "link", "set", f"to-{name}", "master", "switch", "up")
             self._ip("-n", there, "addr", "add", f"{address}/24", "dev", "eth0")
             self._ip("-n", there, "link", "set", "eth0", "up")

@@ -6,6 +6,7 @@ import base64
 import json
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -180,7 +181,7 @@ def test_three_machines(net: Network, capfd: pytest.CaptureFixture[str]) -> None
     for machine in net.machines.values():
         machine.stop()
     with capfd.disabled():
-        print(f"\nthree machines in network namespaces, over real HTTP and real iroh: {ways}")
+        sys.stdout.write(f"\nthree machines in network namespaces, over real HTTP and real iroh: {ways}\n")
     assert held(story.a, story.bank) == held(story.b, story.bank)
     for machine in (story.a, story.b):
         machine.run("check")
@@ -193,7 +194,8 @@ def held(machine: Machine, bank: str) -> tuple[set[EntryId], set[EntryId]]:
     with muniment.open(machine.home) as peer:
         store = peer.bank(BankId(parse_cid(bank))).store
         control, data = (
-            {entry for _, _, entry in store.ids(control=which, verdict=Verdict.COUNTS)} for which in (True, False)
+            {entry for _, _, entry in store.ids(control=which, verdict=Verdict.COUNTS)}
+            for which in (True, False)
         )
     return control, data
 
@@ -205,7 +207,8 @@ def nothing_leaked(net: Network, story: Story) -> None:
     for machine in net.machines.values():
         with muniment.open(machine.home) as peer:
             ring = peer.host.keyring
-            for key in ring.keys():
+            held_here = ring.keys()
+            for key in held_here:
                 secrets[f"a key of {machine.name}"] = bytes(ring._pair(key).secret[:32])
     heard = net.wire.read_bytes()
     assert b"POST /sync/1" in heard
