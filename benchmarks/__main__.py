@@ -26,6 +26,7 @@ from benchmarks import (
     sync,
     sync_http,
     tools,
+    transports,
     visible,
 )
 from benchmarks.common import Report
@@ -44,6 +45,7 @@ NAMES = (
         "tools",
         "mcp",
         "sync",
+        "transports",
         "sync_http",
     ),
     *("locomo", "vectors", "scale", "fusion", "auto_recall", "recall", "integrity"),
@@ -58,6 +60,7 @@ ALONE = {
     "rpc": rpc,
     "tools": tools,
     "mcp": mcp,
+    "transports": transports,
 }
 
 

@@ -12,6 +12,7 @@ from muniment.base.errors import MunimentError, NotPermitted, StorageError
 from muniment.base.ids import BankId, cid_text
 from muniment.granting import settle_epoch
 from muniment.identity.did import to_did
+from muniment.iroh_options import relays_of
 from muniment.ledger.levels import ADMIN, READ
 from muniment.revoking import settle_expired, share_keys
 from muniment.sharing import Contacts, PeerBook, speaker
@@ -68,7 +69,10 @@ def options_of(peer: Peer) -> SyncOptions:
 def caller(peer: Peer, key: bytes) -> Caller:
     """Who dials, for a key of this peer."""
     chosen, host = options_of(peer), peer.host
-    return Caller(key, host.keyring, host.clock, host.entropy, peer.home, chosen.plain_http, chosen.timeout)
+    relays = relays_of(host.settings.serve)
+    return Caller(
+        key, host.keyring, host.clock, host.entropy, peer.home, chosen.plain_http, chosen.timeout, relays
+    )
 
 
 def talk(client: ClientRound, link: Dialled, tick: Tick | None = None) -> bytes | None:

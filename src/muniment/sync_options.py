@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from muniment.base.errors import InvalidInput, MunimentError
+from muniment.iroh_options import NAMES, iroh_options
 from muniment.sync.ticket import check_address
 
 
@@ -58,11 +59,13 @@ def check_serve(block: Any) -> None:
     """Refuse a block `serve` that has no meaning.
 
     Raises:
-        InvalidInput: It is no block, or an address is none.
+        InvalidInput: It is no block, an address is none, or a value has no meaning.
     """
     if block is None:
         return
-    urls = _items("serve", block, {"public_url"}).get("public_url")
+    said = _items("serve", block, {"public_url"} | NAMES)
+    iroh_options(said)
+    urls = said.get("public_url")
     for url in [urls] if isinstance(urls, str) else urls or ():
         try:
             fits = isinstance(url, str) and check_address(url).startswith("http")

@@ -26,11 +26,14 @@ HTTP_ANSWER = b'"@status": '  # and that of an answer
 BINDING = b"muniment/binding/1\0"  # a key says that another DID is its own
 CLAIM = b"muniment/claim/1\0"  # signatures over claims of an invite
 HELLO = b"muniment/hello/1\0"  # signatures that open a round of sync
+ENDPOINT = b"muniment/endpoint/1\0"  # a signature that is told to nobody: an endpoint's seed is its hash
+MARK = b"muniment/mark/1\0"  # by which those who know a bank find each other on a LAN
 ASK = b"muniment/ask/1\0"  # signatures of strangers who ask for a bank
 TAIL = b"muniment/tail/1\0"  # signatures over what a server tells unasked, over HTTP
 DOMAINS: tuple[bytes, ...] = (
     *(ENTRY, EPOCH, BODY, LINK, EXPORT),
     *(HTTP_REQUEST, HTTP_ANSWER, BINDING, CLAIM, HELLO, ASK, TAIL),
+    *(ENDPOINT, MARK),
 )
 
 _TAG = b"\xd8\x2a"  # tag 42

@@ -72,6 +72,8 @@ class Limits:
     ticket_chars: int = 4096
     ticket_peers: int = 16  # addresses in one ticket
     address_chars: int = 512
+    lan_peers: int = 256  # announcements of others that are kept
+    lan_banks: int = 120  # banks in one announcement
     did_chars: int = 512  # a DID, or the DID URL of a key
     did_document_bytes: int = 64 * 1024  # what a did:web leads to
     request_bytes: int = 8 * 1024 * 1024  # the body of one request to `muniment serve`

@@ -21,6 +21,7 @@ from muniment.sync.ticket import check_address
 DIALLERS: dict[str, str] = {
     "http": "muniment.sync.http:dial",
     "https": "muniment.sync.http:dial",
+    "iroh": "muniment.sync.iroh:dial",
 }
 
 
@@ -33,6 +34,7 @@ class Caller:
         home: The peer folder.
         plain: Whether addresses beyond this machine may be dialled without encryption.
         timeout_s: How long to wait for a connection, and for each answer.
+        relays: Relays of iroh's, for peers that can't be reached otherwise.
     """
 
     key: bytes
@@ -42,6 +44,7 @@ class Caller:
     home: Path
     plain: bool = False
     timeout_s: float = 30.0
+    relays: tuple[str, ...] = ()
 
 
 class Dialled(Protocol):

@@ -37,6 +37,11 @@ class Slot:
         self._house: House | None = None
         self._parent = os.getppid()
 
+    @property
+    def first(self) -> bool:
+        """Whether it is the first of all."""
+        return self._number == 0
+
     def attach(self, house: House) -> None:
         """Write this worker's counts from now on, and read those of the others where they are asked for."""
         self._house = house

@@ -34,6 +34,7 @@ class House:
     Attributes:
         peer: The open peer. It is synchronous: call it through `run`.
         port: Where it listens in fact.
+        first: Whether it is the only process, or the first of several: what can be there once only is its affair.
         stopping: Set when the server is told to stop; long answers end then.
         others: Gives the counts of the other processes, where there are several.
     """
@@ -41,6 +42,7 @@ class House:
     def __init__(self, peer: Peer, options: Options, port: int) -> None:
         self.peer, self.options, self.port = peer, options, port
         self.metrics = Metrics()
+        self.first = True
         self.stopping = asyncio.Event()
         self.others: Callable[[], Iterable[Mapping[str, Any]]] = tuple
         self.replays = Replays(peer)

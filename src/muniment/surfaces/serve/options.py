@@ -27,6 +27,8 @@ class Options:
         certificate, private_key: PEM files; both or none.
         hosts: Names under which clients may ask, beside the address itself; in lower case.
         public_urls: Addresses under which others reach this server, through a proxy or not.
+        iroh: Where to listen by iroh: a UDP port, or `ip:port`; None: as the settings say.
+        discovery: Whether the LAN is told and asked, whatever the settings say.
         web_hosts: Hosts whose did:web documents are fetched.
         rate: Requests a second by one key, on average; `burst` at once.
         concurrency: Requests being answered at once, in each process.
@@ -42,6 +44,8 @@ class Options:
     private_key: Path | None = None
     hosts: tuple[str, ...] = ()
     public_urls: tuple[str, ...] = ()
+    iroh: str | None = None
+    discovery: bool = False
     web_hosts: tuple[str, ...] = ()
     rate: float = 100.0
     burst: int = 200
@@ -92,6 +96,8 @@ def options(
     public_urls: tuple[str, ...] = (),
     did_web: tuple[str, ...] = (),
     rate: int = 100,
+    iroh: str | None = None,
+    discovery: bool = False,
 ) -> Options:
     """Options from what a person says.
 
@@ -110,6 +116,7 @@ def options(
         host, port, workers, certificate=files[0], private_key=files[1], hosts=names,
         public_urls=tuple(_public(url) for url in public_urls),
         web_hosts=tuple(_name(name) for name in did_web), rate=float(rate), burst=max(2 * rate, 10),
+        iroh=iroh, discovery=discovery,
     )  # fmt: skip
     if not (made.loopback or made.certificate or insecure_listen):
         raise InvalidInput(

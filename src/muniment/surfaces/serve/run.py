@@ -129,6 +129,7 @@ class ServingProcess:
         port = self._listener.getsockname()[1]
         with self._open() as peer:
             house = House(peer, self._options, port)
+            house.first = self._slot is None or self._slot.first
             started: list[Door] = []
             try:
                 doors = open_doors(house, DOORS) if self._doors is None else self._doors(house)
