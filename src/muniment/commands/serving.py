@@ -41,7 +41,7 @@ def _revoke(context: Context, /, *, id: str) -> Result:  # noqa: A002
 COMMANDS = family(
     Command(
         "serve",
-        "Answers signed JSON-RPC at /rpc, /healthz and /metrics, and what other doors are installed, until it is told "
+        "Answers signed JSON-RPC at /rpc, MCP at /mcp (with the extra `mcp`), /healthz and /metrics until it is told "
         "to stop (SIGTERM, Ctrl-C); running requests are finished. Without TLS it listens on loopback alone.",
         (
             Example("muniment serve", "on this machine, at 127.0.0.1:8377"),
