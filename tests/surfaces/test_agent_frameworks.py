@@ -39,6 +39,11 @@ def sdk(monkeypatch: pytest.MonkeyPatch) -> Any:
     return found
 
 
+def run(sdk: Any, *given: Any, **options: Any) -> Any:
+    """Run an agent of the SDK to its end."""
+    return asyncio.run(sdk.Runner.run(*given, **options))
+
+
 def test_a_scripted_model_keeps_and_finds(ava: Agent, sdk: Any) -> None:
     """Calls of the SDK's runner are done by the memory; a wrong call is an answer and does not end the run."""
     from agents.testing import ScriptedModel, assistant_message, function_call
@@ -58,7 +63,7 @@ def test_a_scripted_model_keeps_and_finds(ava: Agent, sdk: Any) -> None:
     agent = sdk.Agent(
         name="Ava", model=model, tools=memory_tools(ava, session=session), instructions=instructions(ava)
     )
-    result = sdk.Runner.run_sync(agent, "Kim's workshop is in Bergen.")
+    result = run(sdk, agent, "Kim's workshop is in Bergen.")
     model.assert_complete()
     assert result.final_output == "In Bergen."
     assert "deploy" in model.calls[0].system_instructions
@@ -91,14 +96,17 @@ def test_each_turn_is_given_what_memory_knows(ava: Agent, sdk: Any) -> None:
     model = ScriptedModel([[assistant_message("Friday.")], [assistant_message("Hello.")]])
     agent = sdk.Agent(name="Ava", model=model)
     config = sdk.RunConfig(call_model_input_filter=recalling(ava.session("chat"), budget_tokens=500))
-    result = sdk.Runner.run_sync(agent, "When is the deploy window?", run_config=config)
+    result = run(sdk, agent, "When is the deploy window?", run_config=config)
     last = model.calls[0].input[-1]
     assert last["role"] == "user"
     assert last["content"].startswith("## Relevant Memories")
     assert "Friday at noon" in last["content"]
     assert "Relevant Memories" not in json.dumps(result.to_input_list())
-    sdk.Runner.run_sync(
-        agent, [{"role": "user", "content": [{"type": "input_text", "text": "zebra?"}]}], run_config=config
+    run(
+        sdk,
+        agent,
+        [{"role": "user", "content": [{"type": "input_text", "text": "zebra?"}]}],
+        run_config=config,
     )
     assert len(model.calls[1].input) == 1
     assert ava.stats().records == 1
