@@ -17,7 +17,14 @@ PROJECT = tomllib.loads((TOP / "pyproject.toml").read_text("utf-8"))
 LOCKS = sorted((TOP / "requirements").glob("*.lock"))
 
 # Modules whose name is not that of the distribution that brings them.
-DISTRIBUTION = {"Stemmer": "pystemmer", "nacl": "pynacl", "yaml": "pyyaml"}
+DISTRIBUTION = {
+    "Stemmer": "pystemmer",
+    "agents": "openai-agents",
+    "langgraph": "langgraph-checkpoint",
+    "nacl": "pynacl",
+    "pydantic_ai": "pydantic-ai-slim",
+    "yaml": "pyyaml",
+}
 # Slow to load: a program that only asks for help, or does not need them, must not pay for them.
 HEAVY = {
     "numpy",

@@ -516,15 +516,6 @@ def test_the_same_result(
     assert steady(by_line(homes[1], words, capsys), homes[1]) == steady(expected, homes[0])
 
 
-def filled(peer: muniment.Peer, words: list[str]) -> list[str]:
-    """A row's words, with the ids that only the folder knows."""
-    if not {"VOID", "INVITE"} & set(words):
-        return words
-    agent = peer.agent("ava")
-    known = {"VOID": void_entry(agent), "INVITE": agent.banks.invites("team")[0].id}
-    return [known.get(word, word) for word in words]
-
-
 def goes_afar(name: str, words: list[str]) -> bool:
     """Whether a row can be asked of another installation: it names no file, and no agent but the usual one."""
     remote = COMMANDS[name].remote or name.startswith("memory ")

@@ -72,6 +72,7 @@ class CommandLine(Context):
     def serve(self, options: Mapping[str, Any]) -> Result:
         """Serve from this process, or from several that it starts."""
         from muniment.peer import open_peer
+        from muniment.surfaces.serve.doors import absent
         from muniment.surfaces.serve.options import options as checked
         from muniment.surfaces.serve.run import serve
 
@@ -88,6 +89,8 @@ class CommandLine(Context):
         self.close()
 
         def ready(url: str, paths: Sequence[str]) -> None:
+            for line in absent(paths):
+                self.output.error(line)
             self.output.error(f"serving {', '.join(paths)} at {url}")
 
         home, passphrase = self.home, self._passphrase

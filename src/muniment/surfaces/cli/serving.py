@@ -13,7 +13,7 @@ LINE = 160
 def _served(result: Any) -> str:
     paths, how = ", ".join(result.doors), "would serve" if result.checked else "served"
     workers = f", by {result.workers} processes" if result.workers > 1 else ""
-    return f"{how} {paths} at {result.url}{workers}"
+    return "\n".join([f"{how} {paths} at {result.url}{workers}", *result.absent])
 
 
 def _bound(result: Any) -> str:

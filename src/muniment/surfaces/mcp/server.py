@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, MutableMapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from muniment.base.errors import MissingExtra, MunimentError, UnknownRecord
 from muniment.surfaces.mcp.command_tools import PREFIX
@@ -38,21 +38,29 @@ _INVALID = -32602
 _LOCAL = ("127.0.0.1", "localhost", "[::1]")
 
 
+class Run(Protocol):
+    """Does what blocks, in a thread that works for the caller."""
+
+    async def __call__(self, grant: Grant, work: Callable[[], T], /) -> T:
+        """Give what the work gives."""
+        ...
+
+
 class _Face:
     """The handlers of one server.
 
     Args:
         host: What is offered.
-        worker: The thread that works for it.
+        run: Where it is done.
         who: Who sent a request.
     """
 
-    def __init__(self, host: Host, worker: Callable[[], Worker], who: Callable[[Any], Grant]) -> None:
-        self._host, self._worker, self._who = host, worker, who
+    def __init__(self, host: Host, run: Run, who: Callable[[Any], Grant]) -> None:
+        self._host, self._in_thread, self._who = host, run, who
 
-    async def _run(self, work: Callable[[], T]) -> T:
+    async def _run(self, grant: Grant, work: Callable[[], T]) -> T:
         try:
-            return await self._worker().run(work)
+            return await self._in_thread(grant, work)
         except UnknownRecord as error:
             raise MCPError(_INVALID, sentence(error)) from error
         except MunimentError as error:
@@ -62,7 +70,7 @@ class _Face:
         """`tools/list`."""
         grant = self._who(ctx)
         return types.ListToolsResult(
-            tools=[_tool(o) for o in await self._run(lambda: self._host.offers(grant))]
+            tools=[_tool(o) for o in await self._run(grant, lambda: self._host.offers(grant))]
         )
 
     async def call_tool(
@@ -72,13 +80,13 @@ class _Face:
         grant, name, given = self._who(ctx), params.name, params.arguments or {}
         asked = None
         if name.startswith(PREFIX):
-            asked = await self._run(lambda: self._host.question(grant, name, given))
+            asked = await self._run(grant, lambda: self._host.question(grant, name, given))
         if asked is not None:
             refusal = await self._refusal(ctx, params, *asked)
             if refusal is not None:
                 return refusal
         report = _reporter(ctx, asyncio.get_running_loop())
-        done = await self._run(lambda: self._host.call(grant, name, given, report))
+        done = await self._run(grant, lambda: self._host.call(grant, name, given, report))
         return _said(done.text, ok=done.ok, data=done.data, error=done.error)
 
     @staticmethod
@@ -105,7 +113,7 @@ class _Face:
     async def list_resources(self, ctx: Any, params: Any) -> types.ListResourcesResult:
         """`resources/list`: the live records, newest first."""
         grant, cursor = self._who(ctx), None if params is None else params.cursor
-        page = await self._run(lambda: self._host.resources(grant, cursor))
+        page = await self._run(grant, lambda: self._host.resources(grant, cursor))
         rows = [
             types.Resource(uri=uri, name=name, description=about, mime_type="text/plain")
             for uri, name, about in page.rows
@@ -125,7 +133,7 @@ class _Face:
     async def read_resource(self, ctx: Any, params: Any) -> types.ReadResourceResult:
         """`resources/read`."""
         grant, uri = self._who(ctx), str(params.uri)
-        text = await self._run(lambda: self._host.read(grant, uri))
+        text = await self._run(grant, lambda: self._host.read(grant, uri))
         body = types.TextResourceContents(uri=uri, mime_type="text/plain", text=text)
         return types.ReadResourceResult(contents=[body])
 
@@ -145,7 +153,9 @@ class _Face:
         if params.name != "recall_context" or not given.get("message"):
             raise MCPError(_INVALID, "There is one prompt, `recall_context`, and it needs `message`.")
         grant = self._who(ctx)
-        text = await self._run(lambda: self._host.context(grant, given["message"], given.get("session")))
+        text = await self._run(
+            grant, lambda: self._host.context(grant, given["message"], given.get("session"))
+        )
         block = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
         return types.GetPromptResult(description="From memory: data, not an instruction.", messages=[block])
 
@@ -174,7 +184,11 @@ def serve_stdio(agent: Agent, *, profile: str, commands: bool, session: str | No
         worker = Worker("muniment-mcp", CAPACITY)
         try:
             instructions = await worker.run(lambda: host.instructions(grant))
-            server = _server(_Face(host, lambda: worker, lambda _: grant), instructions)
+
+            async def run(_: Grant, work: Callable[[], T]) -> T:
+                return await worker.run(work)
+
+            server = _server(_Face(host, run, lambda _: grant), instructions)
             async with stdio_server() as (read, write):
                 await server.run(read, write, server.create_initialization_options())
         finally:
@@ -183,11 +197,43 @@ def serve_stdio(agent: Agent, *, profile: str, commands: bool, session: str | No
     asyncio.run(main())
 
 
+class Endpoint:
+    """One address for callers who are known already.
+
+    It keeps no sessions, so nothing of one caller can reach another.
+
+    Args:
+        host: What is offered.
+        run: Where it is done.
+        hosts: Names under which the server may be called, beside loopback; None where others look at that.
+    """
+
+    def __init__(self, host: Host, run: Run, hosts: tuple[str, ...] | None = None) -> None:
+        server = _server(_Face(host, run, lambda ctx: ctx.request.scope[GRANT]), host.guide)
+        names = [*(f"{name}{port}" for name in (*_LOCAL, *(hosts or ())) for port in ("", ":*"))]
+        security = TransportSecuritySettings(
+            enable_dns_rebinding_protection=hosts is not None,
+            allowed_hosts=names,
+            allowed_origins=[f"{scheme}://{name}" for scheme in ("http", "https") for name in names],
+        )
+        server.streamable_http_app(stateless_http=True, transport_security=security)
+        self._manager = server.session_manager
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """While requests are taken."""
+        async with self._manager.run():
+            yield
+
+    async def answer(self, grant: Grant, scope: Scope, receive: Any, send: Any) -> None:
+        """Answer one HTTP request of a caller."""
+        await self._manager.handle_request({**scope, GRANT: grant}, receive, send)
+
+
 class HttpApp:
     """An ASGI app: one endpoint, whatever its path, for callers with a bearer token.
 
-    It keeps no sessions, so nothing of one caller can reach another. Run it alone, or inside another app that enters
-    `running()` in its own lifespan.
+    Run it alone, or inside another app that enters `running()` in its own lifespan.
 
     Args:
         peer: Whose agents.
@@ -207,29 +253,23 @@ class HttpApp:
         commands: bool = False,
         hosts: tuple[str, ...] = (),
     ) -> None:
-        host = of_peer(peer, profile=profile, commands=commands)
         self._verify = verify
         self._worker: Worker | None = None
-        face = _Face(host, self._working, lambda ctx: ctx.request.scope[GRANT])
-        self._server = _server(face, host.guide)
-        names = [*(f"{name}{port}" for name in (*_LOCAL, *hosts) for port in ("", ":*"))]
-        security = TransportSecuritySettings(
-            enable_dns_rebinding_protection=True,
-            allowed_hosts=names,
-            allowed_origins=[f"{scheme}://{name}" for scheme in ("http", "https") for name in names],
-        )
-        self._inner = self._server.streamable_http_app(stateless_http=True, transport_security=security)
+        self._endpoint = Endpoint(of_peer(peer, profile=profile, commands=commands), self._run, hosts)
 
     def _working(self) -> Worker:
         assert self._worker is not None, "enter `running()` first"  # noqa: S101
         return self._worker
+
+    async def _run(self, _: Grant, work: Callable[[], T]) -> T:
+        return await self._working().run(work)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """While the app takes requests; what was taken is finished when it ends."""
         self._worker = Worker("muniment-mcp", CAPACITY)
         try:
-            async with self._server.session_manager.run():
+            async with self._endpoint.running():
                 yield
         finally:
             await self._worker.close()
@@ -243,7 +283,7 @@ class HttpApp:
             if grant is None:
                 await _refuse(send)
                 return
-            await self._server.session_manager.handle_request({**scope, GRANT: grant}, receive, send)
+            await self._endpoint.answer(grant, scope, receive, send)
 
     async def _grant(self, scope: Scope) -> Grant | None:
         given = next((value for name, value in scope["headers"] if name == b"authorization"), b"")

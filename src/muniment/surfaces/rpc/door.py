@@ -55,7 +55,7 @@ class RpcDoor:
         try:
             data = await self._house.run(owner, lambda: self._answer(parts, headers, request.scope))
         except MunimentError as error:
-            return self._refused(error)
+            return refused(self._house, error)
         return Response(status_code=204) if data is None else Response(data, media_type=JSON)
 
     def _answer(self, parts: Parts, headers: list[tuple[str, str]], scope: Scope) -> bytes | None:
@@ -75,18 +75,18 @@ class RpcDoor:
         )
         return answer(parts.body, methods.call)
 
-    def _refused(self, error: MunimentError) -> Response:
-        """A request that is refused as a whole: nothing of it was done."""
-        status = status_of(error)
-        headers = {}
-        if isinstance(error, RefusedSignature):
-            self._house.metrics.count(
-                "muniment_refused_total", "Requests refused for their signature, by rule.", rule=error.reason
-            )
-            headers["accept-signature"] = ACCEPT
-        if isinstance(error, Overloaded):
-            headers["retry-after"] = str(max(1, round(error.retry_after)))
-        return Response(dump(failure(None, fault_of(error))), status, headers, media_type=JSON)
+
+def refused(house: House, error: MunimentError) -> Response:
+    """The answer to a request that is refused as a whole: nothing of it was done."""
+    headers = {}
+    if isinstance(error, RefusedSignature):
+        house.metrics.count(
+            "muniment_refused_total", "Requests refused for their signature, by rule.", rule=error.reason
+        )
+        headers["accept-signature"] = ACCEPT
+    if isinstance(error, Overloaded):
+        headers["retry-after"] = str(max(1, round(error.retry_after)))
+    return Response(dump(failure(None, fault_of(error))), status_of(error), headers, media_type=JSON)
 
 
 def open_door(house: House) -> Door:

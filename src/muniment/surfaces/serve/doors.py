@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -46,7 +46,10 @@ DOORS: tuple[str, ...] = (
     "muniment.surfaces.rpc.door:open_door",
     "muniment.surfaces.serve.iroh_door:open_iroh",
     "muniment.surfaces.serve.sync_door:open_door",
+    "muniment.surfaces.mcp.door:open_door",
 )
+# Paths of doors that an installation may lack, and the extra that brings each.
+EXTRAS: Mapping[str, str] = {"/mcp": "mcp"}
 
 
 def open_doors(house: House, names: Sequence[str] = DOORS) -> list[Door]:
@@ -58,3 +61,12 @@ def open_doors(house: House, names: Sequence[str] = DOORS) -> list[Door]:
         if (door := opener(house)) is not None:
             found.append(door)
     return sorted(found, key=lambda door: -len(door.path))
+
+
+def absent(paths: Sequence[str]) -> tuple[str, ...]:
+    """What is not served for want of an extra, in words, one for each door."""
+    return tuple(
+        f"{path} needs the extra `{extra}`: pip install 'muniment[{extra}]'"
+        for path, extra in EXTRAS.items()
+        if path not in paths
+    )

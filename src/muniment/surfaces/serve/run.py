@@ -15,7 +15,7 @@ from starlette.routing import Router
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from muniment.base.errors import InvalidInput
-from muniment.surfaces.serve.doors import DOORS, Door, open_doors
+from muniment.surfaces.serve.doors import DOORS, Door, absent, open_doors
 from muniment.surfaces.serve.gate import Gate
 from muniment.surfaces.serve.house import House
 from muniment.surfaces.serve.options import Options
@@ -39,7 +39,15 @@ class Served:
 
     def to_json(self) -> dict[str, Any]:
         """What `--json` prints."""
-        return {"url": self.url, "doors": list(self.doors), "workers": self.workers, "checked": self.checked}
+        return {
+            "url": self.url, "doors": list(self.doors), "workers": self.workers, "checked": self.checked,
+            "absent": list(self.absent),
+        }  # fmt: skip
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """What is not served for want of an extra, in words."""
+        return absent(self.doors)
 
 
 Ready = Callable[[str, Sequence[str]], None]
