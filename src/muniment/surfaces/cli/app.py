@@ -74,6 +74,7 @@ class CommandLine(Context):
         from muniment.peer import open_peer
         from muniment.surfaces.serve.options import options as checked
         from muniment.surfaces.serve.run import serve
+        from muniment.surfaces.web.logins import login_url
 
         chosen = dict(options)
         check = chosen.pop("check")
@@ -87,6 +88,8 @@ class CommandLine(Context):
 
         def ready(url: str, paths: Sequence[str]) -> None:
             self.output.error(f"serving {', '.join(paths)} at {url}")
+            if "/" in paths:
+                self.output.error(f"look at it, once within the hour: {login_url(url, made.web_secret)}")
 
         home, passphrase = self.home, self._passphrase
         return serve(lambda: open_peer(home, passphrase=passphrase), made, ready=ready, check=check)

@@ -44,6 +44,7 @@ DOORS: tuple[str, ...] = (
     "muniment.surfaces.serve.health:open_health",
     "muniment.surfaces.serve.health:open_metrics",
     "muniment.surfaces.rpc.door:open_door",
+    "muniment.surfaces.web.door:open_door",
 )
 
 
