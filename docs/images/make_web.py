@@ -23,26 +23,80 @@ from muniment.surfaces.web.logins import login_url
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 ARGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 DAY = 86_400_000
-NOTES = [
-    ("deploy-window", "Deploy window", "Deploys go out on Fridays at ten, never after lunch, and only with a second "
-     "pair of eyes on the dashboard.", ["deploy", "team"]),
-    ("build", "Build", "We build with nix and copy the closure to production; the cache on the build host is warm for "
-     "a week.", ["deploy", "build"]),
-    ("naming", "Naming", "New crates are named in kebab-case. Old ones keep their names until they are touched.",
-     ["conventions"]),
-    ("editor", None, "Ines uses Helix with the gruvbox theme, and wants diffs without trailing blanks.", ["prefs"]),
-    ("oncall", "On call", "Whoever is on call does not deploy. The rota is in the calendar called Night Watch.",
-     ["team", "deploy"]),
-    (None, None, "The staging database is restored from production every Sunday night, with addresses scrambled.",
-     ["database"]),
-    (None, "Retro, March", "Three of four incidents began with a config change that nobody had read. From now on a "
-     "change of config is reviewed like code.", ["team", "incidents"]),
-    ("api-limits", None, "The billing API allows 40 requests a second per key; bursts above that are answered with "
-     "429 and cost us a minute.", ["api"]),
-    (None, None, "Kim prefers short answers with the command first and the reason after it.", ["prefs"]),
-    ("budget", "Budget", "Cloud spending is capped at 400 a day; the alert goes to the finance channel at 320.",
-     ["money", "team"]),
-]  # fmt: skip
+NOTES: list[tuple[str | None, str | None, str, list[str]]] = [
+    (
+        "deploy-window",
+        "Deploy window",
+        (
+            "Deploys go out on Fridays at ten, never after lunch, and only with a second pair of eyes "
+            "on the dashboard."
+        ),
+        ["deploy", "team"],
+    ),
+    (
+        "build",
+        "Build",
+        (
+            "We build with nix and copy the closure to production; the cache on the build host is warm "
+            "for a week."
+        ),
+        ["deploy", "build"],
+    ),
+    (
+        "naming",
+        "Naming",
+        "New crates are named in kebab-case. Old ones keep their names until they are touched.",
+        ["conventions"],
+    ),
+    (
+        "editor",
+        None,
+        "Ines uses Helix with the gruvbox theme, and wants diffs without trailing blanks.",
+        ["prefs"],
+    ),
+    (
+        "oncall",
+        "On call",
+        "Whoever is on call does not deploy. The rota is in the calendar called Night Watch.",
+        ["team", "deploy"],
+    ),
+    (
+        None,
+        None,
+        "The staging database is restored from production every Sunday night, with addresses scrambled.",
+        ["database"],
+    ),
+    (
+        None,
+        "Retro, March",
+        (
+            "Three of four incidents began with a config change that nobody had read. From now on a "
+            "change of config is reviewed like code."
+        ),
+        ["team", "incidents"],
+    ),
+    (
+        "api-limits",
+        None,
+        (
+            "The billing API allows 40 requests a second per key; bursts above that are answered with "
+            "429 and cost us a minute."
+        ),
+        ["api"],
+    ),
+    (
+        None,
+        None,
+        "Kim prefers short answers with the command first and the reason after it.",
+        ["prefs"],
+    ),
+    (
+        "budget",
+        "Budget",
+        "Cloud spending is capped at 400 a day; the alert goes to the finance channel at 320.",
+        ["money", "team"],
+    ),
+]
 
 
 def fill(home: Path) -> None:
@@ -105,7 +159,7 @@ def shoot(page: Page, url: str, folder: Path) -> None:
     page.wait_for_selector(".block")
     save("unasked")
     page.goto(f"{url}/a/ava/map")
-    page.wait_for_selector(".map")
+    page.wait_for_selector("svg.map")
     save("map")
     page.goto(f"{url}/a/ava/health")
     save("health")
@@ -126,7 +180,7 @@ def main() -> None:
         fill(home)
         with background(lambda: muniment.open(home), options) as url:
             browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGS)
-            page = browser.new_page(viewport={"width": 1280, "height": 800})
+            page = browser.new_page(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
             page.on("console", lambda m: sys.stderr.write(f"console: {m.text}\n"))
             page.on("pageerror", lambda e: sys.stderr.write(f"error: {e}\n"))
             page.set_default_timeout(8000)

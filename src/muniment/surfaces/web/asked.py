@@ -14,6 +14,7 @@ PAGE = 25
 MOST = 1000
 SINGLE = ("type", "source", "kind", "author", "session", "since", "until", "as_of")
 MANY = ("tags", "states")
+USUAL = "live"
 SOURCES = ("self", "controller", "peer", "tool")
 MODES = ("hybrid", "text", "vector", "recent")
 _LABELS = {"tags": "tag", "states": "state", "as_of": "as of", "since": "from", "until": "before"}
@@ -85,6 +86,8 @@ def read(pairs: Iterable[tuple[str, str]]) -> Asked:
             given.setdefault(name, []).append(value)
     filters: dict[str, Any] = {name: given[name][0].strip() for name in SINGLE if name in given}
     filters |= {name: list(dict.fromkeys(v.strip() for v in given[name])) for name in MANY if name in given}
+    if filters.get("states") == [USUAL]:
+        del filters["states"]
     limit = given.get("limit", [str(PAGE)])[0]
     count = int(limit) if limit.isascii() and limit.isdigit() and len(limit) < 6 else PAGE
     return Asked(given.get("q", [""])[0], filters, min(max(count, 1), MOST), given.get("mode", [None])[0])

@@ -32,7 +32,7 @@ SAFETY = {
         "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
     "cache-control": "no-store",
-    "referrer-policy": "no-referrer",
+    "referrer-policy": "same-origin",  # with none at all, browsers hide where a form comes from
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
     "cross-origin-opener-policy": "same-origin",
