@@ -26,6 +26,7 @@ from benchmarks import (
     sync,
     tools,
     visible,
+    web,
 )
 from benchmarks.common import Report
 
@@ -43,6 +44,7 @@ NAMES = (
         "tools",
         "mcp",
         "sync",
+        "web",
     ),
     *("locomo", "vectors", "scale", "fusion", "auto_recall", "recall", "integrity"),
 )
@@ -56,6 +58,7 @@ ALONE = {
     "rpc": rpc,
     "tools": tools,
     "mcp": mcp,
+    "web": web,
 }
 
 

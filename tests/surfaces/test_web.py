@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from html import unescape
 from pathlib import Path
 from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import muniment
@@ -24,6 +25,7 @@ from .serving import served
 from .web_home import ATTACK, Visitor, fill, visited, with_of
 
 SECRET = bytes(range(32))
+MADE = issue(SECRET, "session", 60, now=1000)
 PLACES = [
     "",
     "write",
@@ -39,12 +41,18 @@ PLACES = [
 ]
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """A home with two agents."""
-    place = tmp_path / "home"
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with two agents, made once."""
+    place = tmp_path_factory.mktemp("web") / "home"
     fill(place)
     return place
+
+
+@pytest.fixture
+def home(filled: Path, tmp_path: Path) -> Path:
+    """A copy of it for one test."""
+    return Path(shutil.copytree(filled, tmp_path / "home"))
 
 
 # Who comes in
@@ -101,9 +109,10 @@ def test_a_pass_holds_for_its_purpose_its_time_and_its_secret() -> None:
 @given(st.data())
 def test_no_other_text_is_a_pass(data: st.DataObject) -> None:
     """Whatever is changed in it, or put in its place, it is refused."""
-    made = issue(SECRET, "session", 60, now=1000)
+    made = MADE
     place = data.draw(st.integers(0, len(made) - 1))
-    other = data.draw(st.characters(blacklist_characters=made[place]))
+    other = data.draw(st.characters())
+    assume(other != made[place])
     changed = made[:place] + other + made[place + 1 :]
     if place < len(made) - 1:  # the last character holds bits that no byte has
         assert check(SECRET, "session", changed, now=1000) is None
@@ -154,17 +163,16 @@ def test_a_form_of_another_site_is_refused(home: Path, header: dict[str, str]) -
 
 
 @pytest.mark.parametrize(
-    "path", ["/login", "/static/page.css", "/static/page.js", "/a/ava/", "/a/ava/record?ref=deploy"]
+    "path", ["/login", "/static/parts.css", "/static/page.js", "/a/ava/", "/a/ava/record?ref=deploy"]
 )
 def test_every_answer_keeps_scripts_frames_and_guesses_out(home: Path, path: str) -> None:
     """The policy allows files of the package alone."""
     with visited(home) as visitor:
-        _, headers, body = visitor.get(path)
-    if "there is no such file" not in body:
-        policy = headers["content-security-policy"]
-        assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
-        assert "unsafe" not in policy
-        assert "frame-ancestors 'none'" in policy
+        _, headers, _ = visitor.get(path)
+    policy = headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
+    assert "unsafe" not in policy
+    assert "frame-ancestors 'none'" in policy
     assert headers["x-content-type-options"] == "nosniff"
 
 
@@ -198,7 +206,7 @@ def test_no_template_switches_escaping_off() -> None:
 # What is shown
 
 
-@pytest.mark.parametrize("place", PLACES[:-2] + ["results?q=stolen", "record?ref={attack}", "bank?bank=team"])
+@pytest.mark.parametrize("place", [*PLACES[:-2], "results?q=stolen", "record?ref={attack}", "bank?bank=team"])
 def test_a_memory_is_text_and_never_markup(home: Path, place: str) -> None:
     """Its tags are escaped on every screen, and characters that turn text around are shown by their number."""
     with visited(home) as visitor:

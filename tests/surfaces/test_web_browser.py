@@ -18,8 +18,19 @@ from .web_home import ATTACK, fill
 CHROMIUM = Path("/usr/bin/chromium")
 ARGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 AXE = Path(__file__).parents[1] / "data" / "axe" / "axe.min.js"
-PLACES = ["", "?q=deploys", "?q=nothinglikeit", "record?ref=deploy", "record/edit?ref=deploy", "write", "banks", "bank",
-          "bank?bank=team", "unasked?message=when+do+deploys+go+out", "map", "health", "settings", "nothing"]  # fmt: skip
+PLACES = [
+    *(
+        "",
+        "?q=deploys",
+        "?q=nothinglikeit",
+        "record?ref=deploy",
+        "record/edit?ref=deploy",
+        "write",
+        "banks",
+        "bank",
+    ),
+    *("bank?bank=team", "unasked?message=when+do+deploys+go+out", "map", "health", "settings", "nothing"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -141,7 +141,10 @@ def parts(hit: Hit) -> list[Part]:
         for term in hit.terms
         if term.tf
     ]
-    for name, label in (("window", "words just before and after"), ("session", "words of the conversation")):
+    for name, label in (
+        ("window", "with its neighbours in a conversation"),
+        ("session", "with its whole conversation"),
+    ):
         if hit.signals.get(name, 0.0) > 0:
             rows.append((label, hit.signals[name], ""))
     best = max((value for _, value, _ in rows), default=0.0) or 1.0

@@ -109,6 +109,8 @@ function escape(event, help) {
 
 // Clicks
 
+const placed = (url, ref) => `${url}${url.includes("?") ? "&" : "?"}ref=${encodeURIComponent(ref)}`;
+
 function click(event) {
   const on = (selector) => event.target.closest?.(selector);
   if (on("[data-theme-toggle]")) toggleTheme();
@@ -120,7 +122,7 @@ function click(event) {
   }
   if (on("[data-copy]")) copy(on("[data-copy]"));
   const point = on("[data-map] circle");
-  if (point) location.href = on("[data-map]").dataset.map + "&ref=".slice(on("[data-map]").dataset.map.includes("?") ? 0 : 1) + encodeURIComponent(point.dataset.ref);
+  if (point) location.href = placed(on("[data-map]").dataset.map, point.dataset.ref);
   all("details[data-menu][open]").forEach((menu) => {
     if (!menu.contains(event.target)) menu.open = false;
   });
