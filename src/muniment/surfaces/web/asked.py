@@ -10,7 +10,7 @@ from typing import Any
 from muniment.commands.records import STATES, TYPES
 from muniment.views import Hit, Record
 
-PAGE = 25
+PAGE = 20
 MOST = 1000
 SINGLE = ("type", "source", "kind", "author", "session", "since", "until", "as_of")
 MANY = ("tags", "states")
@@ -142,7 +142,7 @@ def parts(hit: Hit) -> list[Part]:
         if term.tf
     ]
     for name, label in (
-        ("window", "with its neighbours in a conversation"),
+        ("window", "with its neighbours"),
         ("session", "with its whole conversation"),
     ):
         if hit.signals.get(name, 0.0) > 0:
