@@ -149,7 +149,6 @@ def shoot(page: Page, url: str, folder: Path) -> None:
     page.goto(f"{url}/a/ava/record?ref=deploy-window")
     save("record")
     page.goto(f"{url}/a/ava/banks")
-    save("banks")
     page.click("text=How the platform team works")
     page.click("text=Make an invite")
     page.wait_for_selector("#ticket")
@@ -161,10 +160,6 @@ def shoot(page: Page, url: str, folder: Path) -> None:
     page.goto(f"{url}/a/ava/map")
     page.wait_for_selector("svg.map")
     save("map")
-    page.goto(f"{url}/a/ava/health")
-    save("health")
-    page.goto(f"{url}/a/ava/settings")
-    save("settings")
     page.set_viewport_size({"width": 390, "height": 844})
     search()
     save("narrow")
@@ -187,12 +182,8 @@ def main() -> None:
             page.goto(login_url(url, options.web_secret))
             page.click("text=Sign in")
             page.wait_for_selector("#q")
-            try:
-                shoot(page, url, folder)
-            finally:
-                page.screenshot(path=str(folder / "web-last.png"))
-                browser.close()
-    (folder / "web-last.png").unlink()
+            shoot(page, url, folder)
+            browser.close()
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ def home(filled: Path, tmp_path: Path) -> Path:
 # Who comes in
 
 
-@pytest.mark.parametrize("path", ["/", *(f"/a/ava/{place}" for place in PLACES), "/a/nobody/", "/x"])
+@pytest.mark.parametrize("path", ["/", *(f"/a/ava/{place}" for place in PLACES), "/a/nobody/", "/a/x/y/z"])
 def test_without_a_session_every_screen_leads_to_the_login(home: Path, path: str) -> None:
     """Nothing of the memory is told to who is not in, not even which agents there are."""
     with served(home) as url:

@@ -42,7 +42,8 @@ COMMANDS = family(
     Command(
         "serve",
         "Answers signed JSON-RPC at /rpc, /healthz and /metrics, shows the memory to people at /, and opens what other "
-        "doors are installed, until it is told to stop (SIGTERM, Ctrl-C); running requests are finished. Without TLS it listens on loopback alone.",
+        "doors are installed, until it is told to stop (SIGTERM, Ctrl-C); running requests are finished. Without TLS "
+        "it listens on loopback alone.",
         (
             Example("muniment serve", "on this machine, at 127.0.0.1:8377"),
             Example("muniment serve --listen 0.0.0.0:8377 --tls-cert c.pem --tls-key k.pem", "for others, by TLS"),

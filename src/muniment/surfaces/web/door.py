@@ -75,7 +75,7 @@ class WebDoor:
                 Route(path, partial(self._visit, screen), methods=[method])
                 for method, path, screen in SCREENS
             ),
-            Route("/{rest:path}", partial(self._visit, _nothing)),
+            Route("/a/{rest:path}", partial(self._visit, _nothing)),
         ]
 
     async def start(self) -> None:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 import re
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from muniment.surfaces.cli.words import local, short_cid, short_did, utc
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
 
 _STEPS = ((60, "minute"), (60, "hour"), (24, "day"), (7, "week"), (4.35, "month"), (12, "year"))
 # What a text field of a browser would not give back as it was.
@@ -62,11 +59,15 @@ def editable(text: str) -> bool:
     return _LOST.search(text) is None
 
 
-def as_is(text: str) -> Markup:
-    """A text for a field in which it is edited: escaped, and nothing of it replaced."""
-    from markupsafe import escape
+class AsIs(str):
+    """A text of which nothing is replaced when it is shown; it is escaped like all others."""
 
-    return escape(text)
+    __slots__ = ()
+
+
+def as_is(text: str) -> AsIs:
+    """A text for a field in which it is edited."""
+    return AsIs(text)
 
 
 def plain_json(value: Any) -> str:
