@@ -28,6 +28,7 @@ from benchmarks import (
     tools,
     transports,
     visible,
+    web,
 )
 from benchmarks.common import Report
 
@@ -47,6 +48,7 @@ NAMES = (
         "sync",
         "transports",
         "sync_http",
+        "web",
     ),
     *("locomo", "vectors", "scale", "fusion", "auto_recall", "recall", "integrity"),
 )
@@ -61,6 +63,7 @@ ALONE = {
     "tools": tools,
     "mcp": mcp,
     "transports": transports,
+    "web": web,
 }
 
 

@@ -42,6 +42,19 @@ class Replays:
         if not self._store.add(name, claim.expires + SKEW_S, self._now()):
             raise RefusedSignature("replayed", "this nonce was used before", step)
 
+    def once(self, name: bytes, seconds: int) -> bool:
+        """Take a name as used for so long; False where it was before, by any process of the peer.
+
+        Raises:
+            Overloaded | StorageError: As `check`.
+        """
+        now = self._now()
+        return self._store.add(hashlib.sha256(name).digest()[:16], now + seconds, now)
+
+    def used(self, name: bytes) -> bool:
+        """Whether `once` took that name, and its time is not over."""
+        return self._store.has(hashlib.sha256(name).digest()[:16], self._now())
+
     def close(self) -> None:
         """Let go of the file."""
         self._store.close()

@@ -489,7 +489,7 @@ def test_a_door_of_another_room_mounts_itself(home: Path, monkeypatch: pytest.Mo
     said: list[str] = []
 
     class Hall:
-        name, path, body_limit = "hall", "/", 3
+        name, path, body_limit = "hall", "/hall", 3
 
         def __init__(self, house: House) -> None:
             self.house = house

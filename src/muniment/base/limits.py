@@ -77,6 +77,7 @@ class Limits:
     did_chars: int = 512  # a DID, or the DID URL of a key
     did_document_bytes: int = 64 * 1024  # what a did:web leads to
     request_bytes: int = 8 * 1024 * 1024  # the body of one request to `muniment serve`
+    form_bytes: int = 8 * 1024 * 1024  # one form of the web page
     request_calls: int = 256  # calls in one batch
     nonces: int = 1_000_000  # signed requests remembered until they expire
     tokens: int = 10_000  # bearer tokens kept, revoked ones included

@@ -124,6 +124,8 @@ COMMANDS = family(
             Param("valid_from", "time", f"True from this time on: {_TIME}", metavar="TIME"),
             Param("valid_until", "time", f"True up to this time: {_TIME}", metavar="TIME"),
             Param("tool", "flag", "It is the output of a tool: it never hides what a person or an agent wrote", False),
+            Param("id", "text", "The id of a memory of one's own, to make a new version of it though it has no key",
+                  metavar="ID"),
             Param("old_epoch", "flag", "If the bank waits for a new key, seal under the old one, which those who left "
                   "hold too", False),
             BANK,

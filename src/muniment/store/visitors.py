@@ -119,6 +119,11 @@ class NonceStore:
             self._count += 1
         return True
 
+    def has(self, nonce: bytes, now: int) -> bool:
+        """Whether a nonce is remembered at this moment (Unix s)."""
+        rows = self._connections.link().run("SELECT until FROM nonces WHERE nonce = ?", (nonce,))
+        return bool(rows) and int(rows[0][0]) >= now
+
     def _relax(self, link: Link) -> None:
         if id(link) not in self._relaxed:
             link.run("PRAGMA synchronous = 1")

@@ -75,6 +75,7 @@ class CommandLine(Context):
         from muniment.surfaces.serve.doors import absent
         from muniment.surfaces.serve.options import options as checked
         from muniment.surfaces.serve.run import serve
+        from muniment.surfaces.web.logins import login_url
 
         chosen = dict(options)
         check = chosen.pop("check")
@@ -92,6 +93,8 @@ class CommandLine(Context):
             for line in absent(paths):
                 self.output.error(line)
             self.output.error(f"serving {', '.join(paths)} at {url}")
+            if "/" in paths:
+                self.output.error(f"look at it, once within the hour: {login_url(url, made.web_secret)}")
 
         home, passphrase = self.home, self._passphrase
         return serve(lambda: open_peer(home, passphrase=passphrase), made, ready=ready, check=check)

@@ -47,6 +47,7 @@ DOORS: tuple[str, ...] = (
     "muniment.surfaces.serve.iroh_door:open_iroh",
     "muniment.surfaces.serve.sync_door:open_door",
     "muniment.surfaces.mcp.door:open_door",
+    "muniment.surfaces.web.door:open_door",
 )
 # Paths of doors that an installation may lack, and the extra that brings each.
 EXTRAS: Mapping[str, str] = {"/mcp": "mcp"}

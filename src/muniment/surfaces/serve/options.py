@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from dataclasses import dataclass
+import secrets
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -34,6 +35,7 @@ class Options:
         concurrency: Requests being answered at once, in each process.
         body_s: Seconds for a client to send a request's header, and its body.
         finish_s: Seconds that running requests are given when the server stops.
+        web_secret: What the web page's logins hang on, the same in all processes of one server; never shown.
     """
 
     host: str = "127.0.0.1"
@@ -53,6 +55,7 @@ class Options:
     body_s: float = 10.0
     finish_s: float = 10.0
     log: bool = True
+    web_secret: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False, compare=False)
 
     @property
     def scheme(self) -> str:
