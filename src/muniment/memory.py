@@ -14,6 +14,7 @@ from muniment.check import rebuild as rebuild_all
 from muniment.forgetting import clear, forget, unclear
 from muniment.forgetting import undo as unforget
 from muniment.identity.did import to_did
+from muniment.playbook_face import PlaybookFace
 from muniment.query import Asker, Time, Where, to_ms
 from muniment.reading import Names, Reader
 from muniment.recalling import Recaller
@@ -38,7 +39,7 @@ Skills = list[Skill]
 _TIDY_EVERY = 256  # writes of one process between two looks at the index's tail
 
 
-class Memory:
+class Memory(PlaybookFace):
     """What one agent keeps and finds in one bank, with its own key. Made by `Agent.bank`.
 
     Where the bank is no agent's own, `source` and `kind` of a record are relative to the agent that asks.

@@ -16,6 +16,7 @@ from muniment.ranking import MODES, RECENT, Asked, Ranked, ask, rank, weighed
 from muniment.reading import Reader, check_limit, is_ahead
 from muniment.reranking import reranked
 from muniment.sifting import LOOKED, standing
+from muniment.skills import TYPE, about
 from muniment.store.base import LIVE_ONLY, Filter, State, VersionRow
 from muniment.views import Hit, Hits, Term, Why
 
@@ -98,7 +99,7 @@ class Recaller:
                     record=(record := self._reader.view(row, act, authority)),
                     score=1.0,
                     signals={"rank": float(rank)},
-                    snippet=_start(act.text),
+                    snippet=_start(_shown_text(act)),
                     conflict=record.conflict,
                 )
                 for rank, (row, act) in enumerate(opened, 1)
@@ -234,7 +235,7 @@ class Recaller:
         authority: Authority,
     ) -> Hit:
         record = self._reader.view(row, act, authority)
-        cut = cutter.of(act.text)
+        cut = cutter.of(_shown_text(act))
         return Hit(
             record=record,
             score=found.score,
@@ -314,6 +315,11 @@ def _signals(found: Ranked, number: int) -> dict[str, float]:
 
 def _terms(scored: Scored) -> tuple[Term, ...]:
     return tuple(Term(t.term, t.tf, t.df, t.idf, t.contribution) for t in scored.terms)
+
+
+def _shown_text(act: Remember) -> str:
+    """Where a snippet comes from: of a skill what it is for; its steps come when they are asked for."""
+    return about(act.text, act.metadata or {}) if act.type == TYPE else act.text
 
 
 def _start(text: str) -> str:
