@@ -10,7 +10,7 @@ from muniment.base.errors import Ambiguous, InvalidInput, LimitExceeded, Munimen
 from muniment.base.ids import VersionId, cid_text, parse_record, parse_version, record_text
 from muniment.base.limits import LIMITS
 from muniment.identity.did import to_did
-from muniment.judging import tally_of
+from muniment.judging import Tally, tally_of
 from muniment.ledger import records
 from muniment.ledger.acts import Remember
 from muniment.ledger.authority import Authority
@@ -152,7 +152,7 @@ class Reader:
         others = self._live_twins(row)
         now = self._bank.host.clock.now_ms()
         same = [row, *(other for other in others if other.content == row.content)]
-        counts = tally_of(self._bank, self._key, authority, [self._version_id(one) for one in same])
+        counts = self.judged(same, authority)
         return Record(
             id=record_text(row.record),
             bank=cid_text(self._bank.id),
@@ -183,6 +183,10 @@ class Reader:
             helpful=counts.helpful,
             harmful=counts.harmful,
         )
+
+    def judged(self, rows: Sequence[VersionRow], authority: Authority) -> Tally:
+        """What the judgements of these versions add up to."""
+        return tally_of(self._bank, self._key, authority, [self._version_id(row) for row in rows])
 
     def _version_id(self, row: VersionRow) -> VersionId:
         stamp = self._stamps.get(row.seq)

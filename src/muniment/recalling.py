@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from muniment.bank import Bank
 from muniment.base.errors import LimitExceeded
 from muniment.base.limits import LIMITS
+from muniment.favour import favoured
 from muniment.ledger.acts import Remember
 from muniment.ledger.authority import Authority
 from muniment.query import Where, choice
@@ -110,7 +111,8 @@ class Recaller:
         allow = None if rule == LIVE_ONLY else self._mask(rule)
         reranking = self._bank.host.reranking
         top = reranking.options.top if look.rerank and reranking is not None else 0
-        wanted = max(look.limit, top, LOOKED if look.floor else 0)
+        moved = bool(self._bank.host.settings.feedback_weight)
+        wanted = max(look.limit, top, LOOKED if look.floor or moved else 0)
         depth = wanted + 4
         while True:
             found = rank(self._bank, asked, depth, allow, past=look.past, context=look.context)
@@ -124,6 +126,8 @@ class Recaller:
             depth *= 4
         if look.floor:
             opened = standing(self._bank, asked, {one.ord: one for one in found}, opened)
+        if moved:
+            found, opened = favoured(self._bank, self._reader, found, opened)
         why = None
         if look.rerank:
             found, opened, why = reranked(reranking, asked.text, found, opened)
