@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.base.errors import InvalidInput
 from muniment.recall.stopwords import stop_words
+from muniment.skills import TYPE, in_brief
 from muniment.views import Hit, Record
 
 if TYPE_CHECKING:
@@ -347,9 +348,10 @@ def label_of(record: Record) -> str:
 
 def line_of(recalled: Recalled, chars: int) -> str:
     """The bullet of a record."""
-    record = recalled.hit.record
+    record = in_brief(recalled.hit.record)
     text = cut(neutral(record.text[: chars * 8]), chars)
-    return f"- [{label_of(record)}]: {text}" + ("" if recalled.own else _from(record))
+    kind = "skill: " if record.type == TYPE else ""
+    return f"- [{kind}{label_of(record)}]: {text}" + ("" if recalled.own else _from(record))
 
 
 def _from(record: Record) -> str:

@@ -52,6 +52,7 @@ class Settings:
         dates: What a time named in the question does: `boost` what was said then, `filter` out all else, or `off`.
         duplicates: Whether an answer lists records that say nearly the same as one before them.
         fusion: How words and meaning become one ranking: `convex`, weighted by evidence, or `rrf`, by rank.
+        feedback_weight: How much judgements move a score at most, 0 to 0.2; 0: not at all.
         memory_enabled: Whether hosts give their agents memory tools; the command line works all the same.
         busy_ms: How long a write waits for another process, in milliseconds.
         witness: A file outside this folder that remembers how far each bank was; None for none.
@@ -73,6 +74,7 @@ class Settings:
     dates: Literal["boost", "filter", "off"] = "boost"
     duplicates: bool = False
     fusion: Literal["convex", "rrf"] = "convex"
+    feedback_weight: float = 0.0
     memory_enabled: bool = True
     busy_ms: int = 10_000
     witness: str | None = None
@@ -215,4 +217,4 @@ def _fits(name: str, value: Any) -> bool:
         return False
     if name == "busy_ms":
         return isinstance(value, int) and 0 <= value <= 3_600_000
-    return 0 <= value <= (1 if name == "b" else 100)
+    return 0 <= value <= {"b": 1.0, "feedback_weight": 0.2}.get(name, 100.0)

@@ -11,6 +11,7 @@ from muniment.care import Care
 from muniment.forgetting import clear, forget, unclear
 from muniment.forgetting import undo as unforget
 from muniment.identity.did import to_did
+from muniment.playbook_face import PlaybookFace
 from muniment.query import Asker, Time, Where, to_ms
 from muniment.reading import Names, Reader
 from muniment.recalling import Recaller
@@ -30,7 +31,7 @@ Skills = list[Skill]
 _TIDY_EVERY = 256  # writes of one process between two looks at the index's tail
 
 
-class Memory(Care):
+class Memory(Care, PlaybookFace):
     """What one agent keeps and finds in one bank, with its own key. Made by `Agent.bank`.
 
     Where the bank is no agent's own, `source` and `kind` of a record are relative to the agent that asks.

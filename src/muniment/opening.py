@@ -10,7 +10,18 @@ from muniment.base.errors import RefusedBody, StoreCorrupt
 from muniment.base.ids import EntryId, cid_text
 from muniment.epoch_keys import EpochKeys
 from muniment.ledger import entry as entries
-from muniment.ledger.acts import REMEMBER, SET, VECTOR, Act, Remember, UnknownAct, Vector, from_bytes
+from muniment.ledger.acts import (
+    FEEDBACK,
+    REMEMBER,
+    SET,
+    VECTOR,
+    Act,
+    Feedback,
+    Remember,
+    UnknownAct,
+    Vector,
+    from_bytes,
+)
 from muniment.ledger.authority import Authority
 from muniment.ledger.control import EpochId
 from muniment.ledger.entry import Entry, Header
@@ -29,7 +40,7 @@ class NoKey:
 
 
 class SetPlace(NamedTuple):
-    """Where a `set` act stands, and who signed it."""
+    """Where a `set` or `feedback` act stands, and who signed it."""
 
     seq: int
     act: int
@@ -170,6 +181,13 @@ class Opener:
         self.stamps = self._store.stamps(list({place.seq for place in places}))
         acts = [self._one(place, VECTOR, sealed) for place, sealed in zip(places, bodies, strict=True)]
         return [act if isinstance(act, Vector) else None for act in acts]
+
+    def judged(self, places: Sequence[SetPlace]) -> list[Feedback | None]:
+        """Feedback acts; None where a body is gone or stays shut."""
+        bodies = self._store.bodies([(place.seq, place.act) for place in places])
+        self.stamps = self._store.stamps(list({place.seq for place in places}))
+        acts = [self._one(place, FEEDBACK, sealed) for place, sealed in zip(places, bodies, strict=True)]
+        return [act if isinstance(act, Feedback) else None for act in acts]
 
     def value(self, place: SetPlace, kind: int = SET) -> Act | None:
         """A `set` act, or a `describe` act if `kind` says so; None where its body is gone or stays shut."""

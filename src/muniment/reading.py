@@ -10,6 +10,7 @@ from muniment.base.errors import Ambiguous, InvalidInput, LimitExceeded, Munimen
 from muniment.base.ids import VersionId, cid_text, parse_record, parse_version, record_text
 from muniment.base.limits import LIMITS
 from muniment.identity.did import to_did
+from muniment.judging import Tally, tally_of
 from muniment.ledger import records
 from muniment.ledger.acts import Remember
 from muniment.ledger.authority import Authority
@@ -150,6 +151,8 @@ class Reader:
         did = to_did(row.author)
         others = self._live_twins(row)
         now = self._bank.host.clock.now_ms()
+        same = [row, *(other for other in others if other.content == row.content)]
+        counts = self.judged(same, authority)
         return Record(
             id=record_text(row.record),
             bank=cid_text(self._bank.id),
@@ -177,7 +180,13 @@ class Reader:
             clock_ahead=is_ahead(row.at, now),
             tool=row.tool,
             recalled=row.recalled,
+            helpful=counts.helpful,
+            harmful=counts.harmful,
         )
+
+    def judged(self, rows: Sequence[VersionRow], authority: Authority) -> Tally:
+        """What the judgements of these versions add up to."""
+        return tally_of(self._bank, self._key, authority, [self._version_id(row) for row in rows])
 
     def _version_id(self, row: VersionRow) -> VersionId:
         stamp = self._stamps.get(row.seq)

@@ -11,6 +11,7 @@ from muniment.base.errors import LimitExceeded
 from muniment.base.ids import record_text
 from muniment.base.limits import LIMITS
 from muniment.corpus import speakers_of
+from muniment.favour import favoured
 from muniment.ledger.acts import Remember
 from muniment.ledger.authority import Authority
 from muniment.query import Where, choice
@@ -18,6 +19,7 @@ from muniment.ranking import MODES, RECENT, Asked, Ranked, ask, rank, weighed
 from muniment.reading import Reader, check_limit, is_ahead
 from muniment.reranking import reranked
 from muniment.sifting import LOOKED, standing
+from muniment.skills import TYPE, about
 from muniment.store.base import LIVE_ONLY, Filter, State, VersionRow
 from muniment.views import Hit, Hits, Term, Why
 
@@ -101,7 +103,7 @@ class Recaller:
                     record=(record := self._reader.view(row, act, authority)),
                     score=1.0,
                     signals={"rank": float(rank)},
-                    snippet=_start(act.text),
+                    snippet=_start(_shown_text(act)),
                     conflict=record.conflict,
                 )
                 for rank, (row, act) in enumerate(opened, 1)
@@ -112,7 +114,8 @@ class Recaller:
         allow = None if rule == LIVE_ONLY else self._mask(rule)
         reranking = self._bank.host.reranking
         top = reranking.options.top if look.rerank and reranking is not None else 0
-        wanted = max(look.limit, top, LOOKED if look.floor else 0)
+        moved = bool(self._bank.host.settings.feedback_weight)
+        wanted = max(look.limit, top, LOOKED if look.floor or moved else 0)
         depth = wanted + 4
         while True:
             found = rank(self._bank, asked, depth, allow, past=look.past, context=look.context)
@@ -127,6 +130,8 @@ class Recaller:
             depth *= 4
         if look.floor:
             opened = standing(self._bank, asked, {one.ord: one for one in found}, opened)
+        if moved:
+            found, opened = favoured(self._bank, self._reader, found, opened)
         why = None
         if look.rerank:
             found, opened, why = reranked(reranking, asked.text, found, opened)
@@ -276,7 +281,7 @@ class Recaller:
         authority: Authority,
     ) -> Hit:
         record = self._reader.view(row, act, authority)
-        cut = cutter.of(act.text)
+        cut = cutter.of(_shown_text(act))
         return Hit(
             record=record,
             score=found.score,
@@ -356,6 +361,11 @@ def _signals(found: Ranked, number: int) -> dict[str, float]:
 
 def _terms(scored: Scored) -> tuple[Term, ...]:
     return tuple(Term(t.term, t.tf, t.df, t.idf, t.contribution) for t in scored.terms)
+
+
+def _shown_text(act: Remember) -> str:
+    """Where a snippet comes from: of a skill what it is for; its steps come when they are asked for."""
+    return about(act.text, act.metadata or {}) if act.type == TYPE else act.text
 
 
 def _start(text: str) -> str:

@@ -66,11 +66,18 @@ class Draft:
         )
 
 
-def remember(bank: Bank, key: bytes, drafts: Sequence[Draft], *, old_epoch: bool = False) -> list[Remembered]:
+Made = tuple[Sequence[bytes | None], str | None]
+"""A vector for each draft, where there is one, and why there is none."""
+
+
+def remember(
+    bank: Bank, key: bytes, drafts: Sequence[Draft], *, old_epoch: bool = False, made: Made | None = None
+) -> list[Remembered]:
     """Write memories in one durable transaction; those that are there already change nothing.
 
     They share entries of up to `Limits.acts_per_entry` acts; a record key that comes again starts a new
-    entry, since only an entry that exists can be superseded. `old_epoch` is that of `Writer`.
+    entry, since only an entry that exists can be superseded. `old_epoch` is that of `Writer`; `made` what `vectors_of`
+    gave for these drafts, where the bank is locked by the caller already.
 
     Raises:
         LimitExceeded | InvalidInput: A draft is over a limit or has no meaning; nothing is written.
@@ -80,7 +87,7 @@ def remember(bank: Bank, key: bytes, drafts: Sequence[Draft], *, old_epoch: bool
     plain = [draft.act(_NO_ID, now, ()) for draft in drafts]
     for act in plain:
         check_remember(act)
-    vectors, degraded = _embed(bank, key, drafts, plain)
+    vectors, degraded = _embed(bank, key, drafts, plain) if made is None else made
     with bank.write() as authority:
         authority.check_write(key, now)
         batch = _Batch(bank, key, now, degraded, old_epoch=old_epoch)
@@ -90,6 +97,19 @@ def remember(bank: Bank, key: bytes, drafts: Sequence[Draft], *, old_epoch: bool
             batch.add(draft, act, vector)
         batch.flush()
         return [result for result in batch.results if result is not None]
+
+
+def vectors_of(bank: Bank, key: bytes, drafts: Sequence[Draft]) -> Made:
+    """Embed what is not there yet, before the bank is locked: a server may take its time.
+
+    Raises:
+        LimitExceeded | InvalidInput: A draft is over a limit or has no meaning.
+    """
+    now = bank.host.clock.now_ms()
+    plain = [draft.act(_NO_ID, now, ()) for draft in drafts]
+    for act in plain:
+        check_remember(act)
+    return _embed(bank, key, drafts, plain)
 
 
 def _embed(

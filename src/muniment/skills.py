@@ -7,8 +7,8 @@ text, where recall finds them, and in its metadata, where they keep their border
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from muniment.base.errors import InvalidInput
@@ -90,6 +90,22 @@ def of_record(record: Record) -> Skill:
     if not isinstance(name, str) or not name:
         name = record.title or (record.key or record.id).removeprefix(PREFIX)
     return Skill(name, about, tuple(steps), record)
+
+
+def about(text: str, metadata: Mapping[str, Any]) -> str:
+    """What a skill is for, without its steps: what stands in the context of those who did not ask for them yet."""
+    values = metadata.get(FIELD)
+    said = values.get("description") if isinstance(values, dict) else None
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if not isinstance(said, str) or not said:
+        said = next((line for line in lines if not _STEP.match(line)), "").removeprefix("Description: ")
+    steps = sum(_STEP.match(line) is not None for line in lines)
+    return said or ("1 step" if steps == 1 else f"{steps} steps")
+
+
+def in_brief(record: Record) -> Record:
+    """A record as it may stand among others: of a skill only what it is for, all else as it is."""
+    return replace(record, text=about(record.text, record.metadata)) if record.type == TYPE else record
 
 
 def find(memory: Memory, name: str) -> Skill:

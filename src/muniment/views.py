@@ -25,6 +25,7 @@ class Record:
         supersedes: The versions that it took the place of.
         conflict: Another live version of the same key says something else.
         clock_ahead: Signed by a clock that runs ahead; recall hides it until its time.
+        helpful: How often these words were judged to help; `harmful` to do harm.
     """
 
     id: str
@@ -53,6 +54,8 @@ class Record:
     clock_ahead: bool = False
     tool: bool = False
     recalled: bool = False
+    helpful: int = 0
+    harmful: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """The record as `--json` prints it."""
@@ -62,7 +65,7 @@ class Record:
 _RECORD_FIELDS = (
     "id", "bank", "version", "key", "title", "text", "tags", "metadata", "type", "kind", "source", "author",
     "author_name", "authors", "session", "created_at_ms", "written_at_ms", "valid_from", "valid_until",
-    "source_ref", "state", "supersedes", "conflict", "clock_ahead",
+    "source_ref", "state", "supersedes", "conflict", "clock_ahead", "helpful", "harmful",
 )  # fmt: skip
 
 

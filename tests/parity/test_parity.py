@@ -27,6 +27,7 @@ from muniment.granting import decide
 from muniment.identity.did import parse_did, to_did
 from muniment.identity.keys import keypair
 from muniment.ledger.control import Revoke
+from muniment.playbook_ops import Add
 from muniment.remembering import Draft, remember
 from muniment.surfaces.cli import main
 from muniment.surfaces.cli.plain import WRITE
@@ -94,6 +95,17 @@ def trust(config: Any) -> Any:
     return {"agent": "ava", "settings": config.to_json()}
 
 
+def settings(config: Any) -> Any:
+    """Settings of a playbook, as the command wraps them."""
+    return {"agent": "ava", "settings": config.to_json()}
+
+
+LESSONS = [Add("Run the tests first", "ops"), Add("Build before you push"), Add("Ask twice")]
+BULLETS = [lesson.id for lesson in LESSONS]
+LEARNED = json.dumps(
+    [{"op": "ADD", "text": "Drink tea"}, {"op": "UPDATE", "id": BULLETS[0], "judgement": "helpful"}]
+)
+
 STRANGER = to_did(keypair(b"a key from elsewhere, 32 bytes  ").public)
 
 
@@ -151,6 +163,35 @@ SAME: list[tuple[str, list[str], Call, Callable[[Any], Any]]] = [
      lambda _, a: a.save_skill("ship it", ["build", "copy"], "Ship"), plain),
     ("skills list", ["skills", "list"], lambda _, a: a.skills(), listed("skills")),
     ("skills show", ["skills", "show", "Greet"], lambda _, a: a.skill("greet"), plain),
+    ("feedback", ["feedback", "deploy", "helpful", "--id", "run-2"],
+     lambda _, a: a.feedback("deploy", "helpful", id="run-2"), plain),
+    ("feedback", ["feedback", "deploy", "harmful", "--bank", "team"],
+     lambda _, a: a.bank("team").feedback("deploy", "harmful"), plain),
+    ("playbook show", ["playbook", "show"], lambda _, a: a.playbook.show(), plain),
+    ("playbook show", ["playbook", "show", "--section", "ops", "--max-tokens", "60", "--bank", "ava"],
+     lambda _, a: a.playbook.show(section="ops", max_tokens=60), plain),
+    ("playbook add", ["playbook", "add", "Look at the logs", "--section", "ops"],
+     lambda _, a: a.playbook.add("Look at the logs", "ops"), plain),
+    ("playbook edit", ["playbook", "edit", BULLETS[0], "Test first"],
+     lambda _, a: a.playbook.edit(BULLETS[0], "Test first"), plain),
+    ("playbook merge", ["playbook", "merge", "--bullet", BULLETS[0], "--bullet", BULLETS[1], "--text", "Both"],
+     lambda _, a: a.playbook.merge(BULLETS, "Both"), plain),
+    ("playbook delete", ["playbook", "delete", BULLETS[0]], lambda _, a: a.playbook.delete(BULLETS[0]), plain),
+    ("playbook delete", ["playbook", "delete", "--undo", BULLETS[2]],
+     lambda _, a: a.playbook.delete(BULLETS[2], undo=True), plain),
+    ("playbook apply", ["playbook", "apply", LEARNED, "--id", "run-3"],
+     lambda _, a: a.playbook.apply(json.loads(LEARNED), id="run-3"), plain),
+    ("playbook evict", ["playbook", "evict", "--dry-run"], lambda _, a: a.playbook.evict(dry_run=True), plain),
+    ("playbook evict", ["playbook", "evict"], lambda _, a: a.playbook.evict(), plain),
+    ("playbook config", ["playbook", "config"], lambda _, a: a.playbook.config(), settings),
+    ("playbook config", ["playbook", "config", "set", "max_bullets", "7"],
+     lambda _, a: a.playbook.configure(max_bullets=7), settings),
+    ("playbook config", ["playbook", "config", "reset"], lambda _, a: a.playbook.configure(policy=None), settings),
+    ("playbook review list", ["playbook", "review", "list"], lambda _, a: a.playbook.proposals(), listed("proposals")),
+    ("playbook review accept", ["playbook", "review", "accept", "night"],
+     lambda _, a: a.playbook.accept("night"), plain),
+    ("playbook review reject", ["playbook", "review", "reject", "nightly"],
+     lambda _, a: a.playbook.reject("nightly"), plain),
     ("agent tools", ["agent", "tools", "--only", "recall"], lambda _, a: a.allow_tools(["recall"]),
      lambda names: {"agent": "ava", "tools": list(names)}),
     ("agent tools", ["agent", "tools"], lambda _, a: a.allowed_tools(),
@@ -312,6 +353,23 @@ WRONG: list[tuple[str, list[str], Call]] = [
     ("skills list", ["skills", "list", "--limit", "0"], lambda _, a: a.skills(limit=0)),
     ("skills show", ["skills", "show", "nothing"], lambda _, a: a.skill("nothing")),
     ("skills show", ["skills", "show", "deploy"], lambda _, a: a.skill("deploy")),
+    ("feedback", ["feedback", "deploy", "great"], lambda _, a: a.feedback("deploy", "great")),
+    ("feedback", ["feedback", "nothing", "helpful"], lambda _, a: a.feedback("nothing", "helpful")),
+    ("playbook show", ["playbook", "show", "--section", " "], lambda _, a: a.playbook.show(section=" ")),
+    ("playbook add", ["playbook", "add", " "], lambda _, a: a.playbook.add(" ")),
+    ("playbook add", ["playbook", "add", "x" * 2001], lambda _, a: a.playbook.add("x" * 2001)),
+    ("playbook edit", ["playbook", "edit", "no-such", "x"], lambda _, a: a.playbook.edit("no-such", "x")),
+    ("playbook merge", ["playbook", "merge", "--bullet", "a"], lambda _, a: a.playbook.merge(["a"])),
+    ("playbook delete", ["playbook", "delete", "no-such"], lambda _, a: a.playbook.delete("no-such")),
+    ("playbook delete", ["playbook", "delete", "No Id"], lambda _, a: a.playbook.delete("No Id")),
+    ("playbook apply", ["playbook", "apply", '[{"op": "DROP"}]'], lambda _, a: a.playbook.apply([{"op": "DROP"}])),
+    ("playbook evict", ["playbook", "evict", "--undo"], lambda _, a: a.playbook.evict(undo=True)),
+    ("playbook config", ["playbook", "config", "set", "magic", "1"], lambda _, a: a.playbook.configure(magic=1)),
+    ("playbook config", ["playbook", "config", "reset", "magic"], lambda _, a: a.playbook.configure(magic=None)),
+    ("playbook review list", ["playbook", "review", "list", "--bank", "none"],
+     lambda _, a: a.bank("none").playbook.proposals()),
+    ("playbook review accept", ["playbook", "review", "accept", "none"], lambda _, a: a.playbook.accept("none")),
+    ("playbook review reject", ["playbook", "review", "reject", "none"], lambda _, a: a.playbook.reject("none")),
     ("agent tools", ["agent", "tools", "--only", "recal"], lambda _, a: a.allow_tools(["recal"])),
     ("mcp", ["mcp", "--print-config", "emacs"],
      lambda p, _: invoke("mcp", Context(p.home), {"print_config": "emacs"})),
@@ -431,6 +489,10 @@ VOLATILE |= {
     "fingerprint",
     "tried_ms",
     "until_ms",
+    "touched_at_ms",
+    "proposed_at_ms",
+    "feedback",
+    "record",
 }
 
 
@@ -444,6 +506,13 @@ def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
             agent.remember(text, **more)  # type: ignore[arg-type]
         agent.export_bank(tmp_path / "bank.car")
         agent.save_skill("Greet", ["Say hello", "Bow"], "Be polite")
+        agent.playbook.apply(LESSONS, id="run-1")
+        for judged in ("run-1", "run-2"):
+            agent.playbook.judge(BULLETS[1], "harmful", id=judged)
+        agent.playbook.configure(policy="review")
+        agent.playbook.apply([{"op": "ADD", "text": "Sleep well"}], id="nightly")
+        agent.playbook.configure(policy=None)
+        agent.playbook.delete(BULLETS[2])
         peer.credentials.set("openai", SECRET)
         SharedBank(peer, agent, "wiki")
         peer.host = dataclasses.replace(peer.host, entropy=SeededEntropy(b"token"))

@@ -46,9 +46,13 @@ MunimentError
 │   ├── Unreachable           no answer in time, or nothing there that answers
 │   ├── Overloaded            too much is asked of it at once
 │   └── BadAnswer             an answer that is none
-└── SyncError             a sync with another peer               (exit 12)
-    ├── SyncRefused           the other end turned the round down
-    └── BadMessage            bytes that are no message of the protocol; `.reason` names the rule
+├── SyncError             a sync with another peer               (exit 12)
+│   ├── SyncRefused           the other end turned the round down
+│   └── BadMessage            bytes that are no message of the protocol; `.reason` names the rule
+└── ModelError            a language model gives nothing usable  (exit 13)
+    ├── ModelUnavailable      no answer in time, or nothing there that answers
+    ├── ModelRefused          the server says no to key, model or question
+    └── ModelMismatch         an answer that is not what was asked for
 ```
 """
 
@@ -362,3 +366,21 @@ class BadMessage(SyncError):
         said = f"the other end sent a message that is no good: {reason}" + (f" ({detail})" if detail else "")
         super().__init__(said, "Sync again; if it stays so, one of the two ends is at fault or too old.")
         self.reason = reason
+
+
+class ModelError(MunimentError):
+    """A language model that a host brought gives nothing usable. Nothing of its answer was taken."""
+
+    exit_code = 13
+
+
+class ModelUnavailable(ModelError):
+    """No answer came in time, nothing answers there, or it rests after failures."""
+
+
+class ModelRefused(ModelError):
+    """The server answers, and says no, or its answer breaks a rule of the line."""
+
+
+class ModelMismatch(ModelError):
+    """The answer is not one whole JSON object of the shape that was asked for."""

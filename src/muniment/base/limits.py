@@ -35,6 +35,14 @@ class Limits:
     name_chars: int = 64  # agent and bank names
     description_chars: int = 4096
 
+    feedback_id_chars: int = 128  # what a judgement is named by
+    bullets: int = 1000  # bullets of a playbook that are read
+    bullet_chars: int = 2000  # one bullet of a playbook
+    playbook_operations: int = 256  # of one batch
+    playbook_bytes: int = 2 * 1024 * 1024  # a batch, or a model's answer, as JSON
+    playbook_proposals: int = 256  # batches that wait for a review
+    model_prompt_chars: int = 200_000  # what a model is asked
+
     query_chars: int = 2 * 1024 * 1024
     query_terms: int = 1024  # distinct terms ranked; the rarest are kept
     recall_limit: int = 1000  # hits

@@ -41,10 +41,10 @@ def _revoke(context: Context, /, *, id: str) -> Result:  # noqa: A002
 COMMANDS = family(
     Command(
         "serve",
-        "Shows the memory to people at /, and answers signed JSON-RPC at /rpc, MCP at /mcp (with the extra `mcp`), other "
-        "installations that sync at /sync/1, /healthz and /metrics, until it is told to stop (SIGTERM, Ctrl-C); running "
-        "requests are finished. It also syncs this installation's banks in the background. Without TLS it listens on "
-        "loopback alone.",
+        "Shows the memory to people at /, and answers signed JSON-RPC at /rpc, MCP at /mcp (with the extra `mcp`), "
+        "other installations that sync at /sync/1, /healthz and /metrics, until it is told to stop (SIGTERM, Ctrl-C); "
+        "running requests are finished. It also syncs this installation's banks in the background. Without TLS it "
+        "listens on loopback alone.",
         (
             Example("muniment serve", "on this machine, at 127.0.0.1:8377"),
             Example("muniment serve --listen 0.0.0.0:8377 --tls-cert c.pem --tls-key k.pem", "for others, by TLS"),

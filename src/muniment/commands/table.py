@@ -149,6 +149,8 @@ GROUPS: Mapping[str, str] = {
     "memory": "The same memory by the verbs and flags of its ancestor.",
     "peers": "Other installations, and how syncing with them goes.",
     "skills": "Procedures that are kept step by step.",
+    "playbook": "What was learned, bullet by bullet.",
+    "playbook review": "Changes that wait until somebody has looked at them.",
 }
 
 # Full name -> family and summary: enough for every list, without importing a family.
@@ -220,6 +222,18 @@ _INDEX: Mapping[str, tuple[str, str]] = {
     "save-skill": ("skills", "Keep a procedure, step by step."),
     "skills list": ("skills", "List the skills, with what they are for."),
     "skills show": ("skills", "Show the steps of a skill."),
+    "feedback": ("feedback", "Say that a memory helped, or did harm."),
+    "playbook show": ("playbook", "Show what was learned, as a prompt takes it."),
+    "playbook add": ("playbook", "Add a bullet."),
+    "playbook edit": ("playbook", "Give a bullet other words."),
+    "playbook merge": ("playbook", "Make bullets one."),
+    "playbook delete": ("playbook", "Forget a bullet, or bring it back."),
+    "playbook apply": ("playbook", "Do a batch of operations together."),
+    "playbook evict": ("playbook", "Forget what does harm, is never used or is too much."),
+    "playbook config": ("playbook", "Show, set or reset how a playbook is kept."),
+    "playbook review list": ("playbook", "List the batches that wait."),
+    "playbook review accept": ("playbook", "Apply a batch that waits."),
+    "playbook review reject": ("playbook", "Take a batch out of the queue."),
     "mcp": ("mcp", "Serve an agent's memory to programs that speak MCP."),
     "init": ("host", "Choose how this installation is set up."),
     "check": ("host", "Look for damage in files, and mend what can be made again."),

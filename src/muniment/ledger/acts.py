@@ -92,11 +92,12 @@ class Forget:
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """A judgement of a version from -100 (harmful) to 100 (helpful)."""
+    """A judgement of a version from -100 (harmful) to 100 (helpful); of one `id` by one author the newest counts."""
 
     code: ClassVar[int] = FEEDBACK
     version: VersionId
     score: int
+    id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,7 +323,12 @@ def _read_feedback(fields: Mapping[str, Any]) -> Feedback:
     score = fields.get("score")
     if type(score) is not int or not -100 <= score <= 100:
         raise RefusedBody("a feedback's score is malformed")
-    return Feedback(_version(fields.get("v")), score)
+    return Feedback(_version(fields.get("v")), score, _optional_words(fields, "id", LIMITS.feedback_id_chars))
+
+
+def _write_feedback(act: Feedback) -> dict[str, Any]:
+    named = {} if act.id is None else {"id": words(act.id)}
+    return {"v": list(act.version), "score": act.score, **named}
 
 
 def _read_describe(fields: Mapping[str, Any]) -> Describe:
@@ -346,7 +352,7 @@ _WRITERS: dict[int, Callable[[Any], dict[str, Any]]] = {
     VECTOR: _write_vector,
     ARCHIVE: lambda act: {"v": list(act.version), "ptr": act.pointer, "key": act.key, "stub": act.stub},
     FORGET: _write_forget,
-    FEEDBACK: lambda act: {"v": list(act.version), "score": act.score},
+    FEEDBACK: _write_feedback,
     DESCRIBE: lambda act: {"name": words(act.name), "text": words(act.description)},
     SET: _write_set,
 }

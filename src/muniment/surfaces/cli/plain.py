@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from muniment.commands.results import Checkup, Chosen, Claimed, Exported, Findings, Listed
-from muniment.surfaces.cli import plain_banks, plain_skills, serving, sharing
+from muniment.surfaces.cli import plain_banks, plain_playbook, plain_skills, serving, sharing
 from muniment.surfaces.cli.unasked import attachment_line, config_lines, preview_text
 from muniment.surfaces.cli.words import count, number, one_line, shown, size, utc
 from muniment.views import AgentInfo, CredentialInfo, Hit, Hits, ImportReport, Record, Remembered, Stats, Why
@@ -49,6 +49,8 @@ def _provenance(record: Record) -> str:
         parts.append(f"in {one_line(record.session, 60)}")
     if record.tags:
         parts.append(f"tags {', '.join(one_line(tag) for tag in record.tags)}")
+    if judged := plain_playbook.counts(record.helpful, record.harmful):
+        parts.append(judged)
     if record.state != "live":
         parts.append(record.state)
     if record.clock_ahead:
@@ -101,6 +103,7 @@ def record_rows(record: Record) -> list[tuple[str, Any]]:
         ("signed", utc(record.written_at_ms) + (" (clock ahead)" if record.clock_ahead else "")),
         ("true from", record.valid_from and utc(record.valid_from)),
         ("true until", record.valid_until and utc(record.valid_until)),
+        ("judged", plain_playbook.counts(record.helpful, record.harmful)),
         ("kind", record.kind),
         ("by", who(record)),
         ("author", record.author),
@@ -144,7 +147,8 @@ def _why(result: Why) -> str:
     lines = [one_line(result.reason, 4 * LINE)]
     if result.hit is None:
         return lines[0]
-    lines.append(f"score {result.hit.score:.2f}")
+    judged = plain_playbook.counts(result.hit.record.helpful, result.hit.record.harmful)
+    lines.append(f"score {result.hit.score:.2f}" + (f", judged {judged}" if judged else ""))
     for term in result.hit.terms:
         held = f"{term.tf} in this memory, in {count(term.df, 'memory', 'memories')} of the bank"
         lines.append(f"  {one_line(term.term, 40)}: {held}, weight {term.idf:.2f}, adds {term.score:.2f}")
@@ -389,4 +393,5 @@ WRITE: Mapping[str, Callable[[Any], str]] = {
     **sharing.WRITE,
     "save-skill": _remembered,
     **plain_skills.WRITE,
+    **plain_playbook.WRITE,
 }

@@ -15,7 +15,15 @@ from rich.table import Table
 from rich.text import Text
 
 from muniment.commands.results import Checkup, Chosen, Exported, Findings, Listed
-from muniment.surfaces.cli import plain, pretty_banks, pretty_skills, serving, sharing
+from muniment.surfaces.cli import (
+    plain,
+    plain_playbook,
+    pretty_banks,
+    pretty_playbook,
+    pretty_skills,
+    serving,
+    sharing,
+)
 from muniment.surfaces.cli.unasked import drawn_attachment, drawn_config, drawn_preview
 from muniment.surfaces.cli.words import (
     count,
@@ -98,6 +106,8 @@ def _provenance(record: Record) -> Text:
         text.append(f" · in {one_line(record.session, 32)}")
     for tag in islice(record.tags, 6):
         text.append(f" #{one_line(tag, 24)}", "dim cyan")
+    if judged := plain_playbook.counts(record.helpful, record.harmful):
+        text.append(f" · {judged}")
     if record.state != "live":
         text.append(f" · {record.state}", WARN)
     if record.clock_ahead:
@@ -224,7 +234,10 @@ def _why(result: Why) -> RenderableType:
     if hit is None:
         return Text(reason)
     score = Table.grid(padding=(0, 2))
-    score.add_row(Text(f"{hit.score:.2f} ") + _bar(hit.score), Text(reason))
+    judged = plain_playbook.counts(hit.record.helpful, hit.record.harmful)
+    score.add_row(
+        Text(f"{hit.score:.2f} ") + _bar(hit.score), Text(reason + (f" Judged {judged}." if judged else ""))
+    )
     parts: list[RenderableType] = [score]
     if hit.terms:
         table = Table(box=None, pad_edge=False, padding=(0, 2), header_style=QUIET)
@@ -412,4 +425,5 @@ DRAW: Mapping[str, Callable[[Any], RenderableType]] = {
     **sharing.DRAW,
     "save-skill": _remembered,
     **pretty_skills.DRAW,
+    **pretty_playbook.DRAW,
 }

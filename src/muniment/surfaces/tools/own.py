@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from muniment.auto_recall import neutral
+from muniment.skills import in_brief
 from muniment.surfaces.tools import words
 from muniment.surfaces.tools.spec import Arg, Done, Tool
 
@@ -51,12 +52,12 @@ def _kept(done: Done, _values: dict[str, Any]) -> str:
 
 def hits_data(done: Done, _values: dict[str, Any]) -> dict[str, Any]:
     """The hits of `recall`."""
-    rows = [words.record_data(hit.record) | {"score": round(hit.score, 4)} for hit in done.view]
+    rows = [words.record_data(in_brief(hit.record)) | {"score": round(hit.score, 4)} for hit in done.view]
     return {"hits": rows, "mode": done.view.mode, "note": done.note}
 
 
 def _hits(done: Done, _values: dict[str, Any]) -> str:
-    lines = [f"{place}. {words.line(hit.record)}" for place, hit in enumerate(done.view, 1)]
+    lines = [f"{place}. {words.line(in_brief(hit.record))}" for place, hit in enumerate(done.view, 1)]
     lines = lines or ["nothing found"]
     return "\n".join([*lines, *([f"note: {done.note}"] if done.note else [])])
 
