@@ -45,6 +45,7 @@ FLOORS: list[list[str]] = [
             "verify",
             "views",
         ),
+        *("shelf", "archive_room", "archiving", "fetching", "archive_policy", "blob_care", "agent_archive"),
     ],
     ["commands"],
     ["surfaces", "testing", "demo"],

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from muniment.agent_archive import ArchiveFace
 from muniment.bank import Bank
 from muniment.base.errors import InvalidInput
 from muniment.base.ids import cid_text, parse_record
@@ -35,7 +36,7 @@ Problems = list[Problem]
 _TIDY_EVERY = 256  # writes of one process between two looks at the index's tail
 
 
-class Agent:
+class Agent(ArchiveFace):
     """Writes to and recalls from its own memory. Made by `Peer.agent`.
 
     Attributes:
@@ -172,6 +173,7 @@ class Agent:
         states: Sequence[str] = ("live",),
         as_of: Time | None = None,
         context: bool = True,
+        fetch: bool = False,
     ) -> Hits:
         """The records that answer a query best, best first; an empty query lists the newest.
 
@@ -188,16 +190,18 @@ class Agent:
             session: Only those of this conversation.
             since: Only those said at or after this time; `until`: before this time.
             until: See `since`.
-            states: `live`, and also `superseded` or `forgotten` versions if asked for.
+            states: `live`, also `superseded` or `forgotten` versions if asked for; `archived`: only such live ones.
             as_of: What was live at this past moment.
             context: Whether the conversation around a record counts.
+            fetch: Bring the whole text of archived hits; those that are not in reach stay as they are.
 
         Raises:
             LimitExceeded | InvalidInput | RefusedKey: A limit or a filter has no meaning.
             NotPermitted: The agent may not read the bank.
         """
         where = Where(tags, metadata, kind, source, author, type, session, since, until, states, as_of)
-        return self._recaller.recall(query, where, limit, mode, context=context)
+        hits = self._recaller.recall(query, where, limit, mode, context=context)
+        return self._whole(hits) if fetch else hits
 
     def get(self, ref: str) -> Record:
         """The record that an id, a key or a version names.

@@ -28,6 +28,7 @@ from muniment.rulings import Rulings
 from muniment.store.base import BankStore
 
 if TYPE_CHECKING:
+    from muniment.archive_room import ArchiveRoom
     from muniment.meaning import Meaning
     from muniment.recall.lexical import WordIndex
     from muniment.recall.vectors import VectorIndex
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What a peer gives to each of its banks; `meaning` where an embedder is configured."""
+    """What a peer gives to each of its banks; `meaning` where an embedder is configured, `archive` where blobs go."""
 
     keyring: Keyring
     journal: Journal
@@ -43,6 +44,7 @@ class Host:
     entropy: Entropy
     settings: Settings
     meaning: Meaning | None = None
+    archive: ArchiveRoom | None = None
 
 
 class Bank:

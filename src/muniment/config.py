@@ -38,6 +38,7 @@ class Settings:
         fusion: How words and meaning become one ranking: `convex`, weighted by evidence, or `rrf`, by rank.
         busy_ms: How long a write waits for another process, in milliseconds.
         embedding: What turns text into vectors: the block of `muniment.embed.options`; None for words alone.
+        archive: What goes into the archive and where it lies: the block of `muniment.archive.options`.
     """
 
     agent: str | None = None
@@ -50,6 +51,7 @@ class Settings:
     fusion: Literal["convex", "rrf"] = "convex"
     busy_ms: int = 10_000
     embedding: Mapping[str, Any] | None = None
+    archive: Mapping[str, Any] | None = None
 
     @property
     def weights(self) -> ContextWeights | None:
@@ -99,6 +101,8 @@ def from_mapping(values: Any, where: str) -> Settings:
             )
         if name == "embedding":
             _check_embedding(value, where)
+        elif name == "archive":
+            _check_archive(value, where)
         elif not _fits(name, value):
             raise InvalidInput(
                 f"{where}: {name} can't be {value!r}", "See docs/settings.md for what it takes."
@@ -120,6 +124,15 @@ def _check_embedding(value: Any, where: str) -> None:
     else:
         return
     raise InvalidInput(f"{where}: {fault.message}", fault.next_step)
+
+
+def _check_archive(value: Any, where: str) -> None:
+    from muniment.archive.options import options
+
+    try:
+        options(value)
+    except InvalidInput as error:
+        raise InvalidInput(f"{where}: {error.message}", error.next_step) from None
 
 
 def _fits(name: str, value: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,10 +10,23 @@ from muniment.base.errors import RefusedBody
 from muniment.base.ids import EntryId
 from muniment.epoch_keys import EpochKeys
 from muniment.ledger import entry as entries
-from muniment.ledger.acts import REMEMBER, SET, VECTOR, Act, Remember, Set, UnknownAct, Vector, from_bytes
+from muniment.ledger.acts import (
+    ARCHIVE,
+    REMEMBER,
+    SET,
+    VECTOR,
+    Act,
+    Archive,
+    Remember,
+    Set,
+    UnknownAct,
+    Vector,
+    from_bytes,
+)
 from muniment.ledger.authority import Authority
 from muniment.ledger.control import EpochId
 from muniment.ledger.entry import Entry
+from muniment.ledger.stub import Stub
 from muniment.store.base import BankStore, VectorPlace, VersionRow
 
 Stamps = dict[int, tuple[EntryId, tuple[EntryId, int] | None]]
@@ -27,7 +40,7 @@ class NoKey:
 
 
 class SetPlace(NamedTuple):
-    """Where a `set` act stands, and who signed it."""
+    """Where a `set` or an `archive` act stands, and who signed it."""
 
     seq: int
     act: int
@@ -46,9 +59,15 @@ class Opener:
         self.stamps: Stamps = {}
 
     def acts(
-        self, entry: Entry, bodies: Sequence[bytes | None], erased: Container[int] = ()
-    ) -> list[Act] | NoKey:
+        self,
+        entry: Entry,
+        bodies: Sequence[bytes | None],
+        erased: Container[int] = (),
+        stubs: Mapping[int, Stub] | None = None,
+    ) -> list[Act | Stub] | NoKey:
         """All acts of an entry, or why they stay shut; those at places `erased` are without effect.
+
+        Where a body is not here, its stub stands in for it, if there is one in `stubs`.
 
         Raises:
             RefusedBody: A body does not open, is not canonical or not of its kind: the entry is unreadable.
@@ -59,13 +78,16 @@ class Opener:
         key = self._keys.get(self._authority, header.epoch)
         if key is None:
             return NoKey(missing_body=False)
-        opened: list[Act] = []
+        opened: list[Act | Stub] = []
         for index, (ref, sealed) in enumerate(zip(header.acts, bodies, strict=True)):
             if index in erased:
                 opened.append(UnknownAct(ref.kind))
                 continue
             if sealed is None:
-                return NoKey(missing_body=True)
+                if stubs is None or index not in stubs:
+                    return NoKey(missing_body=True)
+                opened.append(stubs[index])
+                continue
             bound_to = entries.associated(entry.bank, header.epoch, header.by, ref.kind, index)
             opened.append(from_bytes(ref.kind, entries.open_body(key, sealed, bound_to)))
         return opened
@@ -92,6 +114,35 @@ class Opener:
         self.stamps = self._store.stamps(list({place.seq for place in places}))
         acts = [self._one(place, SET, sealed) for place, sealed in zip(places, bodies, strict=True)]
         return [act if isinstance(act, Set) else None for act in acts]
+
+    def archives(self, places: Sequence[SetPlace]) -> list[Archive | None]:
+        """Archive acts; None where a body is gone or stays shut."""
+        bodies = self._store.bodies([(place.seq, place.act) for place in places])
+        self.stamps = self._store.stamps(list({place.seq for place in places}))
+        acts = [self._one(place, ARCHIVE, sealed) for place, sealed in zip(places, bodies, strict=True)]
+        return [act if isinstance(act, Archive) else None for act in acts]
+
+    def unseal(self, row: VersionRow, sealed: bytes) -> bytes:
+        """The canonical bytes of a version's act, from its body.
+
+        Raises:
+            RefusedBody: It does not open, or the key of its epoch is not here.
+        """
+        self.stamps |= self._store.stamps([row.seq])
+        epoch, key = self._sealing(row.seq)
+        if epoch is None or key is None:
+            raise RefusedBody("the key of its epoch is not here")
+        bound_to = entries.associated(self._store.bank, epoch, row.author, REMEMBER, row.act)
+        return entries.open_body(key, sealed, bound_to)
+
+    def reseal(self, row: VersionRow, nonce: bytes, plain: bytes) -> bytes | None:
+        """The body of a version as it was sealed, from its nonce and the act's bytes; None without the epoch's key."""
+        self.stamps |= self._store.stamps([row.seq])
+        epoch, key = self._sealing(row.seq)
+        if epoch is None or key is None:
+            return None
+        bound_to = entries.associated(self._store.bank, epoch, row.author, REMEMBER, row.act)
+        return entries.seal_body(key, nonce, plain, bound_to)
 
     def _one(self, row: VersionRow | VectorPlace | SetPlace, kind: int, sealed: bytes | None) -> Act | None:
         if sealed is None:

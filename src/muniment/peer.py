@@ -10,6 +10,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from muniment.agent import Agent
+from muniment.archive.options import options as archive_options
+from muniment.archive_room import ArchiveRoom
 from muniment.bank import Bank, Host
 from muniment.base.clock import Clock
 from muniment.base.errors import (
@@ -36,6 +38,7 @@ from muniment.store.sqlite import SqliteStore
 from muniment.views import AgentInfo
 
 if TYPE_CHECKING:
+    from muniment.blob_care import Blobs
     from muniment.credentials import Credentials
     from muniment.doctor import Finding
     from muniment.embed.base import Embedder
@@ -53,6 +56,7 @@ class Peer:
 
     Attributes:
         home: The peer folder.
+        archive: Its packs, and who else may have blobs.
     """
 
     def __init__(
@@ -73,7 +77,9 @@ class Peer:
         keyring = Keyring.open(self.folder, passphrase, entropy)
         journal = Journal(self.folder)
         meaning = self._meaning(settings, embedder)
-        self.host = Host(keyring, journal, clock or SystemClock(), entropy, settings, meaning)
+        clock = clock or SystemClock()
+        self.archive = ArchiveRoom(self.folder, archive_options(settings.archive), clock)
+        self.host = Host(keyring, journal, clock, entropy, settings, meaning, self.archive)
         self._store: PeerStore | None = None
         self._banks: dict[str, Bank] = {}
         self._lock = threading.RLock()
@@ -117,6 +123,7 @@ class Peer:
             if self._store is not None:
                 self._store.close()
                 self._store = None
+            self.archive.close()
             self.host.journal.close()
             if self.host.meaning is not None:
                 self.host.meaning.close()
@@ -234,6 +241,23 @@ class Peer:
         from muniment.credentials import Credentials
 
         return Credentials(self)
+
+    @property
+    def blobs(self) -> Blobs:
+        """The packs in which archived texts lie."""
+        from muniment.blob_care import Blobs
+
+        return Blobs(self)
+
+    def all_banks(self) -> list[Bank]:
+        """Every bank of this peer, also those that are not listed any more.
+
+        Raises:
+            StorageError: One of them can't be opened.
+        """
+        store = self._peer_store()
+        rows = [] if store is None else store.banks(unlisted=True)
+        return [self.bank(row.bank) for row in rows]
 
     # Set-up and care
 

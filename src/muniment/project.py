@@ -28,6 +28,8 @@ from muniment.ledger.acts import (
 )
 from muniment.ledger.authority import Authority
 from muniment.ledger.entry import reload
+from muniment.ledger.stub import Stub
+from muniment.shelf import Judge
 from muniment.store.base import (
     BankStore,
     EntryRow,
@@ -39,6 +41,7 @@ from muniment.store.base import (
     VersionRow,
     facet,
 )
+from muniment.store.shelf import Shelf
 
 BANK_SPACE = "bank"
 
@@ -82,6 +85,7 @@ class Projector:
     def __init__(self, store: BankStore, authority: Authority) -> None:
         self._store, self._authority = store, authority
         self._own = own_keys(authority)
+        self._judge = Judge(store, authority)
 
     def version_row(
         self,
@@ -125,20 +129,26 @@ class Projector:
             at=at,
         )
 
-    def entry(self, row: EntryRow, acts: Sequence[Act], *, settle: bool = True) -> None:
+    def entry(self, row: EntryRow, acts: Sequence[Act | Stub], *, settle: bool = True) -> None:
         """Project a readable data entry, whenever it arrived; its versions are void unless it counts.
 
         What is there already stays, so an act that could not be read before can be added later. Without
         `settle`, `settle_all` has to follow.
         """
-        rows, facets, namings, values, vectors = [], [], [], [], []
+        rows: list[VersionRow] = []
+        facets, namings, values, vectors = [], [], [], []
         touched: set[VersionId] = set()
-        for index, act in enumerate(acts):
+        stubbed: list[int] = []  # places in `rows`
+        for index, said in enumerate(acts):
+            digests = (said.content, said.write) if isinstance(said, Stub) else None
+            act = said.act if isinstance(said, Stub) else said
             if isinstance(act, Remember):
                 if self._store.version_at(VersionId(row.id, index)) is not None:
                     touched.add(VersionId(row.id, index))
                     continue
-                rows.append(self.version_row(row.seq, index, row.author, row.at, act))
+                if digests is not None:
+                    stubbed.append(len(rows))
+                rows.append(self.version_row(row.seq, index, row.author, row.at, act, digests=digests))
                 facets.append(facets_of(self._store.salt, act))
                 touched.add(VersionId(row.id, index))
                 namings += [NamingRow(target, Naming.OVER, row.seq, index) for target in act.over]
@@ -157,7 +167,9 @@ class Projector:
                 values.append(ValueRow(BANK_SPACE, "describe", row.seq, index))
         if row.verdict is not Verdict.COUNTS:
             rows = [replace(version, state=State.VOID) for version in rows]
-        self._store.add_versions(rows, facets)
+        ords = self._store.add_versions(rows, facets)
+        for place in stubbed:
+            self._store.shelve(ords[place], Shelf(archived=False, stub=True))
         self._store.add_namings(namings)
         self._store.add_values(values)
         self._store.add_vectors(vectors)
@@ -175,7 +187,7 @@ class Projector:
         """The versions whose state the naming rows may change."""
         touched: set[VersionId] = set()
         for naming in namings:
-            if naming.kind in {Naming.OVER, Naming.FORGET}:
+            if naming.kind in {Naming.OVER, Naming.FORGET, Naming.ARCHIVE}:
                 touched.add(naming.target)
             elif naming.kind is Naming.UNDO:
                 forget = self._store.seq_of(naming.target.entry)
@@ -184,7 +196,11 @@ class Projector:
         return touched
 
     def _named_by(self, seq: int, act: int) -> list[VersionId]:
-        return [row.target for row in self._store.namings_by(seq, act) if row.kind is Naming.FORGET]
+        return [
+            row.target
+            for row in self._store.namings_by(seq, act)
+            if row.kind in {Naming.FORGET, Naming.ARCHIVE}
+        ]
 
     def settle(self, versions: Iterable[VersionId]) -> None:
         """Resolve the groups of these versions again."""
@@ -217,12 +233,16 @@ class Projector:
         place = {(row.seq, row.act): name for name, row in ids.items()}
         over: dict[VersionId, set[VersionId]] = {name: set() for name in ids}
         forgets: dict[VersionId, list[int]] = {}
-        for naming in self._store.namings(list(ids)):
+        namings = self._store.namings(list(ids))
+        shut = self._shelve(ids, namings)
+        for naming in namings:
             if naming.kind is Naming.OVER and (source := place.get((naming.seq, naming.act))) is not None:
                 over[source].add(naming.target)
             elif naming.kind is Naming.FORGET and (clock := self._forget_clock(naming)) is not None:
                 forgets.setdefault(naming.target, []).append(clock)
-        versions = [self._version(name, row, frozenset(over[name])) for name, row in ids.items()]
+        versions = [
+            self._version(name, row, frozenset(over[name]), shut=name in shut) for name, row in ids.items()
+        ]
         outcome = records.resolve(
             versions, forgets, [name for name in ids if name in self._authority.erasures]
         )
@@ -231,9 +251,29 @@ class Projector:
             if (row.state, row.ended) != (State(state), ended):
                 self._store.set_state(row.ord, State(state), ended)
 
-    def _version(self, name: VersionId, row: VersionRow, over: frozenset[VersionId]) -> records.Version:
+    def _shelve(self, ids: Mapping[VersionId, VersionRow], namings: Sequence[NamingRow]) -> set[VersionId]:
+        """Note which versions are archived; gives those of which neither body nor valid stub is here any more."""
+        shelves = self._store.shelves([row.ord for row in ids.values()])
+        archived = {naming.target for naming in namings if naming.kind is Naming.ARCHIVE}
+        shut = set()
+        for name, row in ids.items():
+            was = shelves.get(row.ord, Shelf(archived=False, stub=False))
+            if name not in archived and not any(was):
+                continue
+            valid = self._judge.of(name, row.author, namings)
+            now = Shelf(any(act.stands for act in valid), was.stub)
+            if now != was:
+                self._store.shelve(row.ord, now)
+            if was.stub and not valid:
+                shut.add(name)
+        return shut
+
+    def _version(
+        self, name: VersionId, row: VersionRow, over: frozenset[VersionId], *, shut: bool
+    ) -> records.Version:
         trust = records.trust_of(row.author, tool=row.tool, own=self._own)
-        return records.Version(name, row.at, trust, row.content, self._effective(row.seq), over)
+        counts = self._effective(row.seq) and not shut
+        return records.Version(name, row.at, trust, row.content, counts, over)
 
     def _effective(self, seq: int) -> bool:
         row = self._store.entry_at(seq)

@@ -13,7 +13,7 @@ from muniment.base.ids import cid_text
 from muniment.identity.did import to_did
 from muniment.ledger import entry as entries
 from muniment.reading import Reader
-from muniment.store.base import Filter, State, Verdict
+from muniment.store.base import Figures, Filter, State, Verdict
 from muniment.views import Stats
 
 _MOST_LISTED = 100
@@ -131,4 +131,17 @@ def stats(bank: Bank, reader: Reader, agent: str | None) -> Stats:
         last_ms=newest[0].created if newest else None,
         file_bytes=figures.file_bytes,
         index=asdict(bank.index.stats()),
+        archive=_archive(bank, figures),
     )
+
+
+def _archive(bank: Bank, figures: Figures) -> dict[str, int]:
+    """What is in the archive, and the packs of this peer; empty where nothing ever was."""
+    room = bank.host.archive
+    if room is None or not (figures.archived or room.begun):
+        return {}
+    packs, payloads, size = room.packs.index.figures() if room.begun else (0, 0, 0)
+    return {
+        "archived": figures.archived, "released": figures.released, "dead_bytes": figures.dead_bytes,
+        "packs": packs, "payloads": payloads, "pack_bytes": size,
+    }  # fmt: skip

@@ -20,7 +20,8 @@ ENTRY = b"muniment/entry/1\0"  # signatures over entry headers
 EPOCH = b"muniment/epoch/1\0"  # commitments of epoch keys
 BODY = b"muniment/body/1\0"  # associated data of sealed bodies
 LINK = b"muniment/link/1\0"  # associated data of older epoch keys, sealed under a newer one
-DOMAINS: tuple[bytes, ...] = (ENTRY, EPOCH, BODY, LINK)
+PAYLOAD = b"muniment/payload/1\0"  # associated data of sealed payloads of archived records
+DOMAINS: tuple[bytes, ...] = (ENTRY, EPOCH, BODY, LINK, PAYLOAD)
 
 _TAG = b"\xd8\x2a"  # tag 42
 _ENTRY_LINK = _TAG + b"\x58\x25\x00" + CID_PREFIX

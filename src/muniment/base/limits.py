@@ -42,6 +42,12 @@ class Limits:
     waiting_per_author: int = 4096  # entries kept whose past is not here
     import_line_bytes: int = 16 * 1024 * 1024
 
+    stub_bytes: int = 4 * 1024 * 1024  # what an archived record's stub opens to
+    payload_bytes: int = 5 * 1024 * 1024  # a sealed payload, and what it opens to
+    pack_bytes: int = 16 * 1024 * 1024  # a pack, its directory included
+    pack_payloads: int = 65_536  # payloads in one pack
+    blob_bytes: int = 64 * 1024 * 1024  # any blob that is read whole
+
     vector_dimension: int = 65_536  # numbers in one vector
     embedder_answer_bytes: int = 64 * 1024 * 1024  # one answer of an embedding server
     credential_chars: int = 4096  # an API key

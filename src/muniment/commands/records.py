@@ -10,7 +10,7 @@ from muniment.commands.results import Listed
 from muniment.commands.table import Command, Example, Param, Result, family
 
 TYPES = ("note", "skill", "bullet", "message")
-STATES = ("live", "superseded", "forgotten")
+STATES = ("live", "archived", "superseded", "forgotten")
 _TIME = "ISO 8601, UTC unless it says otherwise"
 
 _REF = Param(
@@ -135,6 +135,7 @@ COMMANDS = family(
                   metavar="MODE", choices=("hybrid", "text", "vector", "recent")),
             *FILTERS,
             Param("context", "flag", "Leave out the words of the conversation around a memory", True),
+            Param("fetch", "flag", "Bring the whole text of archived memories that are found", False),
         ),
         "read",
         False,

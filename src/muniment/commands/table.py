@@ -120,6 +120,7 @@ class Command:
 GROUPS: Mapping[str, str] = {
     "agent": "The agents of this installation.",
     "key": "The keys that sign.",
+    "blobs": "The packs in which archived texts lie.",
     "credential": "API keys of embedding servers, sealed.",
 }
 
@@ -133,6 +134,11 @@ _INDEX: Mapping[str, tuple[str, str]] = {
     "forget": ("records", "Hide a memory from recall."),
     "why": ("records", "Explain why a memory does, or does not, answer a question."),
     "stats": ("records", "Count what a memory holds."),
+    "archive": ("archive", "Move texts out of the bank into packs."),
+    "fetch": ("archive", "Show an archived memory with its whole text."),
+    "restore": ("archive", "Bring an archived text back into the bank."),
+    "blobs list": ("archive", "List the packs of archived texts."),
+    "blobs gc": ("archive", "Take away packs that nothing needs."),
     "import": ("files", "Take in conversations, notes or an export."),
     "export": ("files", "Write all memories to a file, with their provenance."),
     "agent new": ("agents", "Make an agent: a key and a memory of its own."),

@@ -19,7 +19,7 @@ from muniment.ledger.control import Epoch, EpochId, Grant, Revoke
 from muniment.ledger.entry import Entry
 from muniment.ledger.epochs import EpochInfo, Erasure, Facts, InviteInfo
 from muniment.ledger.leases import Lease, Leases
-from muniment.ledger.levels import READ, WRITE, Level
+from muniment.ledger.levels import ADMIN, READ, WRITE, Level
 from muniment.ledger.past import COUNTS, NOT_CONTROL, PAST_MISSING, Chain, Cuts, Past, Ruling, Verdict
 from muniment.ledger.permits import Permits
 
@@ -158,6 +158,11 @@ class Authority(Permits):
             for lease in leases.open(entry.header.by)
         )
         return COUNTS if free else before
+
+    def by_admin(self, entry: Entry) -> bool:
+        """Whether the author of a data entry acts under an admin's lease there."""
+        before = self._past.reach(entry.header.auth)
+        return before is not None and self._leases.acting(entry, before, _administers)[1] is COUNTS
 
     def _unreached(self, entry: Entry) -> Ruling:
         for parent in entry.header.auth:
@@ -386,3 +391,7 @@ class Authority(Permits):
 
 def _writes(lease: Lease) -> bool:
     return lease.level.code >= WRITE
+
+
+def _administers(lease: Lease) -> bool:
+    return lease.level.code >= ADMIN

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 from muniment.base import codec
 from muniment.base.ids import BankId, EntryId, RecordId, VersionId
+from muniment.store.shelf import ShelfStore
 
 Progress = Callable[[int, int], None]
 
@@ -157,6 +158,7 @@ class Filter:
         since, until: Bounds of `created`, Unix ms, inclusive and exclusive.
         states: Any of them; ignored with `as_of`.
         as_of: A clock value: what was live then.
+        archived: True or False keeps only versions that are, or are not, in the archive.
     """
 
     facets: tuple[int, ...] = ()
@@ -170,19 +172,27 @@ class Filter:
     until: int | None = None
     states: frozenset[State] = frozenset({State.LIVE})
     as_of: int | None = None
+    archived: bool | None = None
 
 
 LIVE_ONLY = Filter()
 
 
 class Figures(NamedTuple):
-    """Sizes of a bank: counts, the oldest `created` among live versions (Unix ms), bytes on the disk."""
+    """Sizes of a bank: counts, the oldest `created` among live versions (Unix ms), bytes on the disk.
+
+    `archived` versions are in the archive, of which the bodies of `released` are not here any more; `dead_bytes`
+    of the file are of bodies that are gone.
+    """
 
     entries: int
     sessions: int
     authors: int
     first_ms: int | None
     file_bytes: int
+    archived: int = 0
+    released: int = 0
+    dead_bytes: int = 0
 
 
 @dataclass(slots=True)
@@ -204,7 +214,7 @@ def facet(salt: bytes, kind: str, path: str, value: Any) -> int:
     return int.from_bytes(hashlib.blake2b(data, key=salt, digest_size=8).digest(), "big", signed=True)
 
 
-class BankStore(Protocol):
+class BankStore(ShelfStore, Protocol):
     """One bank's entries and derived tables. Methods that change rows need an open `write()`."""
 
     bank: BankId
@@ -274,7 +284,9 @@ class BankStore(Protocol):
         """Sealed bodies by (seq, act); None where the body is not here."""
         ...
 
-    def put_body(self, seq: int, act: int, sealed: bytes) -> None: ...
+    def put_body(self, seq: int, act: int, sealed: bytes) -> None:
+        """Store a body that was missing, or let go."""
+        ...
 
     def absent(self, *, after: tuple[int, int] = (0, 0)) -> Iterator[tuple[int, int, bool]]:
         """Bodies that are not here, as (seq, act, erased): erased ones, and those that have not come yet."""

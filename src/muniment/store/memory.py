@@ -28,12 +28,13 @@ from muniment.store.base import (
     Watermark,
 )
 from muniment.store.check import compare
+from muniment.store.memory_shelves import MemoryShelves
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 
 
-class MemoryStore:
+class MemoryStore(MemoryShelves):
     """A bank in memory, for one process. One lock: a write keeps other threads out until it is done.
 
     Attributes:
@@ -43,6 +44,7 @@ class MemoryStore:
 
     def __init__(self, bank: BankId, *, salt: bytes = b"memory") -> None:
         self.bank, self.salt = bank, salt
+        super().__init__()
         self._lock = threading.RLock()
         self._writing = self._reading = 0
         self._failed = False
@@ -209,6 +211,7 @@ class MemoryStore:
             raise InvalidInput(f"body {act} of entry {seq} is stored already", "Look with `bodies` first.")
         self._put(self._bodies, (seq, act), sealed)
         self._drop(self._absent, (seq, act))
+        self._drop(self._released, (seq, act))
 
     def absent(self, *, after: tuple[int, int] = (0, 0)) -> Iterator[tuple[int, int, bool]]:
         for place in sorted(self._absent):
@@ -219,6 +222,7 @@ class MemoryStore:
         self._writer()
         for seq, act in places:
             self._drop(self._bodies, (seq, act))
+            self._drop(self._released, (seq, act))
             self._put(self._absent, (seq, act), True)
 
     def scrub(self) -> None:
@@ -372,6 +376,7 @@ class MemoryStore:
             and session in (None, row.session)
             and (wanted.since is None or row.created >= wanted.since)
             and (wanted.until is None or row.created < wanted.until)
+            and wanted.archived in (None, self._shelves.get(row.ord, (False,))[0])
         )
 
     def select(self, wanted: Filter) -> list[int]:
@@ -398,14 +403,16 @@ class MemoryStore:
     def figures(self) -> Figures:
         live = [row.created for row in self._versions.values() if row.state is State.LIVE]
         authors = {row.author for row in self._entries.values()}
-        return Figures(len(self._entries), len(self._sessions), len(authors), min(live, default=None), 0)
+        archived = sum(shelf.archived for shelf in self._shelves.values())
+        sizes = len(self._entries), len(self._sessions), len(authors), min(live, default=None)
+        return Figures(*sizes, 0, archived, len(self._released))
 
     def reset_derived(self) -> None:
         self._writer()
         mark = self.watermark()
         tables: tuple[dict[Any, Any], ...] = (
             *(self._versions, self._facets, self._places, self._namings),
-            *(self._values, self._vectors, self._sessions, self._changes),
+            *(self._values, self._vectors, self._sessions, self._changes, self._shelves),
         )
         for table in tables:
             self._clear(table)

@@ -16,13 +16,14 @@ from muniment.store.connection import Connections
 from muniment.store.entries import EntryTables
 from muniment.store.link import Link
 from muniment.store.migrate import BANK, Kind
+from muniment.store.shelves import ShelfTables
 from muniment.store.vectors import VectorTables
 from muniment.store.versions import VersionTables
 
 SALT_BYTES = 16
 
 
-class SqliteStore(EntryTables, VersionTables, VectorTables):
+class SqliteStore(EntryTables, VersionTables, VectorTables, ShelfTables):
     """A bank in one SQLite file.
 
     Threads and processes may share it: each thread has a connection of its own, writers queue, and readers
@@ -125,6 +126,7 @@ class SqliteStore(EntryTables, VersionTables, VectorTables):
         Raises:
             StoreBusy: Somebody still reads the past; nothing is lost, do it again.
         """
+        self._finish_compacting()
         self._connections.scrub()
 
     def check(self, progress: Progress | None = None) -> list[Problem]:

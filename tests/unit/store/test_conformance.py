@@ -10,6 +10,7 @@ from muniment.store.base import BankStore
 from muniment.store.memory import MemoryStore
 from muniment.store.sqlite import SqliteStore
 from muniment.testing.store_machine import StoreMachine
+from muniment.testing.store_shelves import ShelfSuite
 from muniment.testing.store_vectors import VectorSuite
 from muniment.testing.stores import StoreSuite
 
@@ -43,3 +44,11 @@ class _Machine(StoreMachine):
 @pytest.mark.filterwarnings("error")
 class TestRandomWalk(_Machine.TestCase):
     settings = settings(max_examples=25, stateful_step_count=30)
+
+
+class TestSqliteShelves(ShelfSuite):
+    make = TestSqlite.make
+
+
+class TestMemoryShelves(ShelfSuite):
+    make = TestMemory.make

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from muniment.commands.results import Checkup, Chosen, Exported, Findings, Listed
 from muniment.surfaces.cli import plain
+from muniment.surfaces.cli.pretty_archive import DRAW_ARCHIVE
 from muniment.surfaces.cli.words import (
     count,
     local,
@@ -33,6 +34,7 @@ NAME, QUIET, LIT, GOOD, WARN, BAD = "bold cyan", "dim", "bold yellow", "green", 
 BAR = 8
 MARKS = {
     "live": ("●", GOOD),
+    "archived": ("◌", GOOD),
     "superseded": ("○", QUIET),
     "forgotten": ("✗", WARN),
     "erased": ("✗", BAD),
@@ -366,6 +368,8 @@ DRAW: Mapping[str, Callable[[Any], RenderableType]] = {
     "forget": _forgotten,
     "why": _why,
     "stats": _stats,
+    **DRAW_ARCHIVE,
+    "fetch": _record,
     "import": _imported,
     "export": _exported,
     "agent new": _agent,

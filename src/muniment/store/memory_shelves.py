@@ -1,0 +1,58 @@
+"""What the store in memory knows of the archive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from muniment.store.base import Naming, NamingRow
+from muniment.store.shelf import Shelf
+
+
+class MemoryShelves:
+    """The part of `MemoryStore` that lets bodies go and shelves versions."""
+
+    _bodies: dict[tuple[int, int], bytes]
+    _absent: dict[tuple[int, int], bool]
+    _namings: dict[NamingRow, None]
+
+    def __init__(self) -> None:
+        self._released: dict[tuple[int, int], None] = {}
+        self._shelves: dict[int, Shelf] = {}
+
+    def _writer(self) -> None:
+        raise NotImplementedError
+
+    def _put(self, table: dict[Any, Any], key: Any, value: Any) -> None:
+        raise NotImplementedError
+
+    def _drop(self, table: dict[Any, Any], key: Any) -> None:
+        raise NotImplementedError
+
+    def release_bodies(self, places: Iterable[tuple[int, int]]) -> None:
+        self._writer()
+        for place in places:
+            self._drop(self._bodies, place)
+            self._drop(self._absent, place)
+            self._put(self._released, place, None)
+
+    def released(self, *, after: tuple[int, int] = (0, 0)) -> Iterator[tuple[int, int]]:
+        yield from (place for place in sorted(self._released) if place > after)
+
+    def compact(self) -> None:
+        """There is no file that could shrink."""
+
+    def shelve(self, ord: int, shelf: Shelf) -> None:
+        self._writer()
+        if shelf == (False, False):
+            self._drop(self._shelves, ord)
+        else:
+            self._put(self._shelves, ord, shelf)
+
+    def shelves(self, ords: Sequence[int]) -> Mapping[int, Shelf]:
+        return {ord: self._shelves[ord] for ord in ords if ord in self._shelves}
+
+    def archive_acts(self) -> Iterator[NamingRow]:
+        yield from sorted(
+            (row for row in self._namings if row.kind is Naming.ARCHIVE), key=lambda row: (row.seq, row.act)
+        )
