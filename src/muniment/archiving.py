@@ -200,8 +200,7 @@ class Archiver:
             authority.check_write(self._key, now)
             standing = self._standing(batch)
             for part in _entries(standing):
-                self._sign(authority, [one.act for one in part], now)
-                authority = self._bank.rulings.authority
+                self._sign([one.act for one in part], now)
             self._store.release_bodies([(one.row.seq, one.row.act) for one in standing])
             done = len(standing)
         self._done += done
@@ -233,7 +232,8 @@ class Archiver:
                 self._skip("changed meanwhile")
         return kept
 
-    def _sign(self, authority: Authority, said: Sequence[Act], now: int) -> None:
+    def _sign(self, said: Sequence[Act], now: int) -> None:
+        authority = self._bank.rulings.authority
         _, seq = Writer(self._bank, self._key).commit_acts(authority, said, now)
         Projector(self._store, self._bank.rulings.authority).entry(self._store.entry_at(seq), said)
 

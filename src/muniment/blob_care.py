@@ -23,7 +23,7 @@ _COPY = "Bring the blob store back, or fetch another copy from a peer: muniment 
 
 @dataclass(frozen=True, slots=True)
 class PackInfo:
-    """A pack of this peer: its name, size, when it came, how many payloads it has, since when nobody needs it (ms)."""
+    """A pack of this peer: name, size, when it came, its payloads, and since when nobody needs it (Unix ms)."""
 
     name: str
     size: int
@@ -78,10 +78,9 @@ class Blobs:
             return []
         index = room.packs.index
         return [
-            PackInfo(
-                blob_text(row.name), row.size, row.added_ms, len(list(index.pointers(row.name))), row.idle_ms
-            )
+            PackInfo(blob_text(row.name), row.size, row.added_ms, len(held), row.idle_ms)
             for row in index.packs()
+            for held in [list(index.pointers(row.name))]
         ]
 
     def collect(self, *, dry_run: bool = False) -> Collected:

@@ -1,4 +1,4 @@
-"""Bringing an archived text back to where it can be read: from a pack here, or from somebody who has it (design section 9).
+"""Bringing an archived text back to where it can be read: from a pack here, or from who has it (design section 9).
 
 Nothing that comes is believed: the payload must have the name that the archive act gives it, open under that act's
 key, and, sealed again, be the very body that the record's author signed.

@@ -1,7 +1,7 @@
-"""Which archive acts have effect, and what their stubs say: from stored entries, the same on every peer (design section 9).
+"""Which archive acts have effect, and what their stubs say, the same on every peer (design section 9).
 
-An archive act of a version is *valid* if its entry counts, it was not erased, and it is by the version's author or under
-an admin's lease. A valid one *stands* unless a counting `forget` act undoes it, by the version's author, the act's own,
+An archive act of a version is *valid* if its entry counts, it was not erased, and it is by the version's author or
+under an admin's lease. A valid one *stands* unless a counting `forget` act undoes it, by the version's author, the act's own,
 or an admin.
 """
 

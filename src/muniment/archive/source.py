@@ -63,10 +63,12 @@ class MemorySource:
         self.name, self._blobs = name, blobs
 
     def outline(self, blob: BlobName) -> Outline | None:
+        """See `BlobSource`."""
         data = self._blobs.get(blob)
         return None if data is None else outline_of(data)
 
     def chunk(self, blob: BlobName, number: int) -> Chunk:
+        """See `BlobSource`."""
         if blob not in self._blobs:
             raise UnknownBlob(f"{self.name} has no blob {blob_text(blob)}", "Ask somebody else.")
         return chunk_of(self._blobs[blob], number)

@@ -56,7 +56,7 @@ class FolderBlobs:
         try:
             self._make(path.parent)
             _write(draft, data)
-            os.replace(draft, path)
+            draft.replace(path)
             self._sync_new(path.parent)
         except OSError as error:
             with contextlib.suppress(OSError):

@@ -45,8 +45,8 @@ def _blobs_gc(context: Context, /, *, dry_run: bool) -> Result:
 COMMANDS = family(
     Command(
         "archive",
-        "Moves texts out of the bank into packs, sealed each under a key of its own. An archived memory is still found, "
-        "by its words and by what it means; its text comes back when it is asked for. Name one memory, or say by age, "
+        "Moves texts out of the bank into packs, sealed each under a key of its own. An archived memory is still "
+        "found, by its words and by what it means; its text comes back when it is asked for. Name one memory, or say by age, "
         "size, disuse or filters which ones are meant; with neither, the `archive:` block of the settings says it.\n\n"
         "Short texts stay where they are unless they are named, since what is kept to find them is hardly shorter.",
         (
@@ -58,7 +58,8 @@ COMMANDS = family(
         (
             Param("ref", "text", "A key, a record id or a version id", positional=True, metavar="REF"),
             Param("older_than", "text", "Only what was said longer ago, such as 180d, 12h or 1y", metavar="TIME"),
-            Param("larger_than", "text", "Only texts of more bytes, such as 4096 or 4kB; 1024 if not said", metavar="SIZE"),
+            Param("larger_than", "text", "Only texts of more bytes, such as 4096 or 4kB; 1024 if not said",
+                  metavar="SIZE"),
             Param("unused_for", "text", "Only what was not recalled on this machine for so long", metavar="TIME"),
             *WHICH,
             Param("until", "time", "Only memories said before this time: ISO 8601, UTC unless it says otherwise",
@@ -71,8 +72,8 @@ COMMANDS = family(
     ),
     Command(
         "fetch",
-        "Shows an archived memory with its whole text, from a pack on this machine or from a peer that has it. Whatever "
-        "comes is verified: it must be the very text that its author signed.",
+        "Shows an archived memory with its whole text, from a pack on this machine or from a peer that has it. "
+        "Whatever comes is verified: it must be the very text that its author signed.",
         (Example("muniment fetch report-2024", "read an archived text"),),
         (_REF,),
         "read",

@@ -1,4 +1,4 @@
-"""Stubs: what stays of an archived record, so that it is found, filtered and ordered without its text (design section 9).
+"""Stubs: what stays of an archived record, so that it is found and filtered without its text (design section 9).
 
 A stub holds every field of the remember act but the text, the two digests that stand for it, its beginning, and
 all of its words with how often each occurs: enough to make every table and index again, word for word.

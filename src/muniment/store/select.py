@@ -55,9 +55,6 @@ def conditions(link: Link, wanted: Filter, *, walk: bool) -> tuple[str, list[Any
         put("created >= ?", wanted.since)
     if wanted.until is not None:
         put("created < ?", wanted.until)
-    if wanted.archived is not None:
-        among = "IN" if wanted.archived else "NOT IN"
-        put(f"ord {among} (SELECT ord FROM shelves WHERE archived = 1)")
     for hash_ in sorted(set(wanted.facets)):
         if walk and _is_common(link, hash_):
             put("EXISTS (SELECT 1 FROM facets WHERE hash = ? AND facets.ord = versions.ord)", hash_)
@@ -67,6 +64,9 @@ def conditions(link: Link, wanted: Filter, *, walk: bool) -> tuple[str, list[Any
 
 
 def _states(wanted: Filter, put: Any) -> bool:
+    if wanted.archived is not None:
+        among = "IN" if wanted.archived else "NOT IN"
+        put(f"ord {among} (SELECT ord FROM shelves WHERE archived = 1)")
     if wanted.as_of is not None:
         # What is void never was live, and of what is erased nothing is left to show.
         put(f"state NOT IN ({State.VOID:d}, {State.ERASED:d})")

@@ -46,10 +46,8 @@ def _packs(packs: Listed) -> str:
 def collected_lines(result: Any) -> list[str]:
     """What a collection did, or would do."""
     verb = "would go" if result.dry_run else "gone"
-    lines = [
-        f"{count(result.gone, 'pack')} {verb} ({size(result.gone_bytes)}), {number(result.resting)} not needed and in "
-        f"their time of grace, {number(result.kept)} kept"
-    ]
+    rest = f"{number(result.resting)} not needed and in their time of grace, {number(result.kept)} kept"
+    lines = [f"{count(result.gone, 'pack')} {verb} ({size(result.gone_bytes)}), {rest}"]
     if result.reason:
         lines.append(f"note: {one_line(result.reason)}")
     return lines
