@@ -25,9 +25,12 @@ Progress = Callable[[int, int], None]
 
 
 def archive_acts(bank: Bank, opener: Opener, row: VersionRow) -> list[tuple[ArchiveAct, Archive]]:
-    """The valid archive acts of a version that open, those that stand first."""
+    """The archive acts of a version that open, those that stand first.
+
+    Also those that are not valid: what they lead to is held to the signed hash, so they can lead to the text alone.
+    """
     judge = Judge(bank.store, bank.rulings.authority)
-    return opened(opener, judge.of(bank.store.version_id(row), row.author))
+    return opened(opener, judge.of(bank.store.version_id(row), row.author, every=True))
 
 
 def recover(bank: Bank, opener: Opener, row: VersionRow, archive: Archive, sealed: bytes) -> bytes:

@@ -26,13 +26,14 @@ if TYPE_CHECKING:
 
 
 class ArchiveAct(NamedTuple):
-    """A valid archive act: where it is, by whom, when, and whether it stands."""
+    """An archive act: where it is, by whom, when, whether it is valid, and whether it stands."""
 
     seq: int
     act: int
     author: bytes
     at: int
     version: VersionId  # its own name
+    valid: bool
     stands: bool
 
 
@@ -45,14 +46,20 @@ class Judge:
         self._admins: dict[int, bool] = {}
 
     def of(
-        self, version: VersionId, owner: bytes, namings: Sequence[NamingRow] | None = None
+        self,
+        version: VersionId,
+        owner: bytes,
+        namings: Sequence[NamingRow] | None = None,
+        *,
+        every: bool = False,
     ) -> list[ArchiveAct]:
-        """The valid archive acts of a version, the earliest first.
+        """The valid archive acts of a version: those that stand first, then by their clock.
 
         Args:
             version: The version.
             owner: Its author.
             namings: What names it, where the caller has that already.
+            every: Also those that are not valid, last: they have no effect, and may still know where a text lies.
         """
         found = []
         for naming in self._store.namings([version]) if namings is None else namings:
@@ -60,10 +67,11 @@ class Judge:
                 continue
             row = self._row(naming.seq)
             name = VersionId(row.id, naming.act)
-            if self._counts(row, naming.act) and (row.author == owner or self._admin(row)):
-                stands = not self._undone(name, {owner, row.author})
-                found.append(ArchiveAct(row.seq, naming.act, row.author, row.at, name, stands))
-        return sorted(found, key=lambda one: (not one.stands, one.at, one.version))
+            valid = self._counts(row, naming.act) and (row.author == owner or self._admin(row))
+            if valid or every:
+                stands = valid and not self._undone(name, {owner, row.author})
+                found.append(ArchiveAct(row.seq, naming.act, row.author, row.at, name, valid, stands))
+        return sorted(found, key=lambda one: (not one.valid, not one.stands, one.at, one.version))
 
     def _undone(self, act: VersionId, may: set[bytes]) -> bool:
         for naming in self._store.namings([act]):

@@ -62,6 +62,16 @@ SAME: list[tuple[str, list[str], Call, Callable[[Any], Any]]] = [
     ("why", ["why", "kim at sea", "deploy"], lambda _, a: a.why("kim at sea", "deploy"), plain),
     ("why", ["why", "kim", "deploy", "--tag", "ops"], lambda _, a: a.why("kim", "deploy", tags=["ops"]), plain),
     ("stats", ["stats"], lambda _, a: a.stats(), plain),
+    ("archive", ["archive", "deploy"], lambda _, a: a.archive("deploy"), plain),
+    ("archive", ["archive", "--older-than", "1d", "--larger-than", "10", "--type", "message", "--dry-run"],
+     lambda _, a: a.archive(older_than="1d", larger_than="10", type="message", dry_run=True), plain),
+    ("fetch", ["fetch", "deploy"], lambda _, a: a.fetch("deploy"), plain),
+    ("restore", ["restore", "kept"], lambda _, a: a.restore("kept"), listed("records")),
+    ("restore", ["restore", "deploy"], lambda _, a: a.restore("deploy"), listed("records")),
+    ("recall", ["recall", "--fetch", "archived", "words"], lambda _, a: a.recall("archived words", fetch=True), plain),
+    ("list", ["list", "--state", "archived"], lambda _, a: a.list(states=["archived"]), listed("records")),
+    ("blobs list", ["blobs", "list"], lambda p, _: p.blobs.list(), listed("packs")),
+    ("blobs gc", ["blobs", "gc", "--dry-run"], lambda p, _: p.blobs.collect(dry_run=True), plain),
     ("import", ["import", "notes.txt"], lambda _, a: a.import_from("notes.txt"), plain),
     ("export", ["export", "library.jsonl"], lambda _, a: a.export_to("library.jsonl"),
      lambda n: {"path": "library.jsonl", "records": n}),
@@ -104,6 +114,13 @@ WRONG: list[tuple[str, list[str], Call]] = [
     ("forget", ["forget", "nothing", "--undo"], lambda _, a: a.forget("nothing", undo=True)),
     ("why", ["why", "x", "nothing"], lambda _, a: a.why("x", "nothing")),
     ("stats", ["stats", "--agent", "eve"], lambda p, _: p.choose_agent("eve").stats()),
+    ("archive", ["archive"], lambda _, a: a.archive()),
+    ("archive", ["archive", "nothing"], lambda _, a: a.archive("nothing")),
+    ("archive", ["archive", "--older-than", "soon"], lambda _, a: a.archive(older_than="soon")),
+    ("fetch", ["fetch", "nothing"], lambda _, a: a.fetch("nothing")),
+    ("restore", ["restore", "nothing"], lambda _, a: a.restore("nothing")),
+    ("blobs list", ["blobs", "list", "--home", "foreign"], lambda *_: muniment.open("foreign").blobs.list()),
+    ("blobs gc", ["blobs", "gc", "--home", "foreign"], lambda *_: muniment.open("foreign").blobs.collect()),
     ("import", ["import", "missing.json"], lambda _, a: a.import_from("missing.json")),
     ("import", ["import", "notes.txt", "--format", "csv"], lambda _, a: a.import_from("notes.txt", format="csv")),
     ("export", ["export", "missing/folder/x.jsonl"], lambda _, a: a.export_to("missing/folder/x.jsonl")),
@@ -124,7 +141,7 @@ WRONG: list[tuple[str, list[str], Call]] = [
 ]  # fmt: skip
 
 TINY = Path(__file__).parents[1] / "unit" / "embed" / "tiny"
-VOLATILE = {"id", "entry", "version", "created_at_ms", "written_at_ms", "did", "bank", "file_bytes"}
+VOLATILE = {"name", "added_ms", "pointer", "before_bytes", "pack_bytes", "id", "entry", "version", "created_at_ms", "written_at_ms", "did", "bank", "file_bytes"}
 
 
 @pytest.fixture
@@ -135,6 +152,8 @@ def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
         agent = peer.agent("ava", create=True)
         for text, more in NOTES:
             agent.remember(text, **more)  # type: ignore[arg-type]
+        agent.remember("archived words " * 20, key="kept")
+        agent.archive("kept")
         peer.credentials.set("openai", SECRET)
     shutil.copytree(first, second)
     for name in ("meaning library", "meaning line"):
@@ -145,6 +164,7 @@ def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(f"{SECRET}\n".encode())))
     Path("notes.txt").write_text("Ava: when do we deploy?\nBen: on Friday\n", "utf-8")
     Path("foreign").mkdir()
+    Path("foreign/packs.db").write_text("somebody's notes " * 100)
     Path("foreign/peer.db").write_text("somebody's notes " * 100)
     return first, second
 
