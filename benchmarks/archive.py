@@ -50,7 +50,9 @@ def fill(agent: muniment.Agent, count: int, size: int) -> int:
     for start in range(0, count, _BATCH):
         texts = [words(chance, vocabulary, size) for _ in range(min(_BATCH, count - start))]
         total += sum(map(len, texts))
-        agent.remember_many([Draft(text, created=1_600_000_000_000 + start + n) for n, text in enumerate(texts)])
+        agent.remember_many(
+            [Draft(text, created=1_600_000_000_000 + start + n) for n, text in enumerate(texts)]
+        )
     return total
 
 
@@ -85,7 +87,10 @@ def shrink(report: Report, count: int, size: int) -> None:
                 ["bank before", f"{before:.1f}"],
                 ["bank after", f"{after:.1f}"],
                 ["packs", f"{packed:.1f}"],
-                ["the archived texts as one zstd file (no keys, no search)", f"{rival * done.records / 1e6:.1f}"],
+                [
+                    "the archived texts as one zstd file (no keys, no search)",
+                    f"{rival * done.records / 1e6:.1f}",
+                ],
             ],
         )
 

@@ -11,6 +11,7 @@ from muniment.base.errors import InvalidInput, NotFound, StorageError
 from muniment.query import Time, Where
 
 if TYPE_CHECKING:
+    from muniment.archive.options import Options
     from muniment.archive_policy import PolicyReport
     from muniment.archiving import Archived
     from muniment.bank import Bank
@@ -65,33 +66,42 @@ class ArchiveFace:
             UnknownRecord | Ambiguous | NotPermitted: As their names say.
             StorageError | MissingExtra: The archive can't be written; every text stays where it was.
         """
-        from muniment.archive.options import duration, size
         from muniment.archive_policy import archive_due
-        from muniment.archiving import archive, room_of
+        from muniment.archiving import archive
 
         given = (older_than, larger_than, unused_for, tags, metadata, type, session, until)
         named = any(value not in (None, ()) for value in given)
-        if ref is not None:
-            if named:
-                raise InvalidInput("a record and a rule are both named", "Name one of them.")
+        if ref is not None and not named:
             return archive(self._bank, self._key, self._reader, ref, dry_run=dry_run)
-        options = room_of(self._bank).options
-        if not named and not options.automatic:
-            raise InvalidInput(
-                "nothing says what to archive",
-                "Name a record, or a rule: muniment archive --older-than 180d. See `archive:` in config.yaml.",
-            )
-        if named:
-            options = replace(
-                options,
-                older_than=None if older_than is None else duration(older_than, "older_than"),
-                unused_for=None if unused_for is None else duration(unused_for, "unused_for"),
-                larger_than=options.larger_than if larger_than is None else size(larger_than, "larger_than"),
-            )
+        if ref is not None:
+            raise InvalidInput("a record and a rule are both named", "Name one of them.")
+        options = self._rule(older_than, larger_than, unused_for, named=named)
         authority = self._reader.enter()
         where = Where(tags=tags, metadata=metadata, type=type, session=session, until=until)
         wanted = self._reader.filter(where, authority)
         return archive_due(self._bank, self._key, options, wanted, dry_run=dry_run, progress=progress)
+
+    def _rule(
+        self, older_than: str | None, larger_than: str | int | None, unused_for: str | None, *, named: bool
+    ) -> Options:
+        """The rule that was given, or the one of the settings."""
+        from muniment.archive.options import duration, size
+        from muniment.archiving import room_of
+
+        options = room_of(self._bank).options
+        if not named:
+            if options.automatic:
+                return options
+            raise InvalidInput(
+                "nothing says what to archive",
+                "Name a record, or a rule: muniment archive --older-than 180d. See `archive:` in config.yaml.",
+            )
+        return replace(
+            options,
+            older_than=None if older_than is None else duration(older_than, "older_than"),
+            unused_for=None if unused_for is None else duration(unused_for, "unused_for"),
+            larger_than=options.larger_than if larger_than is None else size(larger_than, "larger_than"),
+        )
 
     def fetch(self, ref: str, *, progress: Progress | None = None) -> Record:
         """A record with its whole text, from a pack here or from a peer that has it; every step is verified.

@@ -33,8 +33,8 @@ Progress = Callable[[int, int], None]
 
 _LOOKED_AT = 512  # rows opened together
 _PACK_RECORDS = 4096  # records of one pack and one transaction
-_COMPACT_BYTES = 1 << 20  # so much room, and a quarter of the file, is worth writing the file anew
-_COMPACT_SHARE = 4
+_COMPACT_BYTES = 1 << 20  # so much room, and a tenth of the file, is worth writing the file anew
+_COMPACT_SHARE = 10
 
 
 class Prepared(NamedTuple):
@@ -173,12 +173,14 @@ class Archiver:
                 self._skip("by somebody else")
             elif 0 < _length(act) <= self._larger_than:
                 self._skip("too short to gain anything")
-            elif (prepared := self._seal(row, name, body, act)) is not None:
+            elif (prepared := self._seal(opener, row, name, body, act)) is not None:
                 yield prepared
 
-    def _seal(self, row: VersionRow, name: VersionId, body: bytes, act: Remember) -> Prepared | None:
+    def _seal(
+        self, opener: Opener, row: VersionRow, name: VersionId, body: bytes, act: Remember
+    ) -> Prepared | None:
         entropy = self._bank.host.entropy.bytes(32 + NONCE_BYTES)
-        plain = self._bank.opener(self._key).unseal(row, body)
+        plain = opener.unseal(row, body)
         try:
             sealed = seal_payload(Payload(name, body[:NONCE_BYTES], plain), entropy[:32], entropy[32:])
             stub = to_bytes(stub_of(act, row.author))
@@ -343,16 +345,17 @@ def fetch(bank: Bank, key: bytes, reader: Reader, ref: str, progress: Progress |
         UnknownRecord | Ambiguous | NotPermitted: As for `get`.
         UnknownBlob | BlobDamaged | StorageError: The text is not in reach.
     """
+    found = reader.get(ref)
+    if found.whole:
+        return found
     authority = reader.enter()
     group, exact = reader.find(ref, authority)
-    row = exact or reader.shown(group, authority)
-    if bank.store.bodies([(row.seq, row.act)])[0] is None:
-        body_from(bank, bank.opener(key), row, progress=progress)
+    body_from(bank, bank.opener(key), exact or reader.shown(group, authority), progress=progress)
     return reader.get(ref)
 
 
 def tidy_file(bank: Bank) -> None:
-    """Write the bank's file anew where bodies that are gone take a good part of it."""
+    """Write the bank's file anew where bodies that are gone take a tenth of it or more."""
     sizes = bank.store.figures()
     if sizes.dead_bytes >= _COMPACT_BYTES and sizes.dead_bytes * _COMPACT_SHARE >= sizes.file_bytes:
         bank.store.compact()

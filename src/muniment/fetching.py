@@ -45,9 +45,8 @@ def recover(bank: Bank, opener: Opener, row: VersionRow, archive: Archive, seale
     body = opener.reseal(row, payload.nonce, payload.act)
     if body is None:
         raise RefusedPack("does not open", "the key of its epoch is not here")
-    ref = entries.reload(bank.store.entry_at(row.seq).envelope).header.acts[row.act]
     try:
-        entries.check_body(ref, body)
+        entries.check_body(opener.ref(row), body)
     except Refused:
         raise RefusedPack("payload malformed", "it is not what was signed") from None
     return body

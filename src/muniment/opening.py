@@ -25,7 +25,7 @@ from muniment.ledger.acts import (
 )
 from muniment.ledger.authority import Authority
 from muniment.ledger.control import EpochId
-from muniment.ledger.entry import Entry
+from muniment.ledger.entry import ActRef, Entry
 from muniment.ledger.stub import Stub
 from muniment.store.base import BankStore, VectorPlace, VersionRow
 
@@ -57,6 +57,13 @@ class Opener:
     def __init__(self, store: BankStore, authority: Authority, epoch_keys: EpochKeys) -> None:
         self._store, self._authority, self._keys = store, authority, epoch_keys
         self.stamps: Stamps = {}
+        self._refs: tuple[int, tuple[ActRef, ...]] = (0, ())  # of the entry asked for last: they come in runs
+
+    def ref(self, row: VersionRow) -> ActRef:
+        """What the signed header says of a version's body."""
+        if self._refs[0] != row.seq:
+            self._refs = row.seq, entries.reload(self._store.entry_at(row.seq).envelope).header.acts
+        return self._refs[1][row.act]
 
     def acts(
         self,

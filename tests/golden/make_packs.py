@@ -27,7 +27,9 @@ from muniment.ledger.entry import padded_length
 from muniment.testing.ledger import filler
 
 FOLDER = Path(__file__).parent
-ACT = Remember(RecordId(filler("record", 16)), "the harbour sleeps and the harbour wakes", 1_750_000_000_000, key="k")
+ACT = Remember(
+    RecordId(filler("record", 16)), "the harbour sleeps and the harbour wakes", 1_750_000_000_000, key="k"
+)
 KEYS = [filler(f"payload key {number}", 32) for number in range(3)]
 
 
@@ -58,7 +60,12 @@ def good() -> dict[str, Any]:
         "root": tree.root_of(tree.leaves_of(data)).hex(),
         "keys": [key.hex() for key in KEYS],
         "payloads": [
-            {"entry": p.version.entry.hex(), "act": p.version.act, "nonce": p.nonce.hex(), "plain": p.act.hex()}
+            {
+                "entry": p.version.entry.hex(),
+                "act": p.version.act,
+                "nonce": p.nonce.hex(),
+                "plain": p.act.hex(),
+            }
             for p in payloads()
         ],
         "pointers": [blob_text(pointer) for pointer, _ in sealed()],

@@ -141,7 +141,21 @@ WRONG: list[tuple[str, list[str], Call]] = [
 ]  # fmt: skip
 
 TINY = Path(__file__).parents[1] / "unit" / "embed" / "tiny"
-VOLATILE = {"name", "added_ms", "pointer", "before_bytes", "pack_bytes", "id", "entry", "version", "created_at_ms", "written_at_ms", "did", "bank", "file_bytes"}
+VOLATILE = {
+    "name",
+    "added_ms",
+    "pointer",
+    "before_bytes",
+    "pack_bytes",
+    "id",
+    "entry",
+    "version",
+    "created_at_ms",
+    "written_at_ms",
+    "did",
+    "bank",
+    "file_bytes",
+}
 
 
 @pytest.fixture

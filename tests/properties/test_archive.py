@@ -51,13 +51,20 @@ def act(replicas: Replicas, chance: random.Random) -> None:
     """One random thing at one replica; what its gate refuses is not done."""
     who = replicas.at(chance.choice(NAMES))
     what = chance.choice(
-        ["remember"] * 5 + ["archive"] * 4 + ["restore"] * 2 + ["settle", "forget", "undo", "erase", "carry", "revoke"]
+        ["remember"] * 5
+        + ["archive"] * 4
+        + ["restore"] * 2
+        + ["settle", "forget", "undo", "erase", "carry", "revoke"]
     )
-    refs = [str(who.bank.store.version_id(row)) for row in who.bank.store.versions_after(0, 1 << 30)] or ["k0"]
+    refs = [str(who.bank.store.version_id(row)) for row in who.bank.store.versions_after(0, 1 << 30)] or [
+        "k0"
+    ]
     ref = chance.choice([*refs, "k0", "k1"])
     try:
         if what == "remember":
-            who.remember(f"tea {chance.randrange(5)} " * 30, key=chance.choice([None, "k0", "k1"]), tags=("t",))
+            who.remember(
+                f"tea {chance.randrange(5)} " * 30, key=chance.choice([None, "k0", "k1"]), tags=("t",)
+            )
         elif what == "carry":
             replicas.carry(who.name, chance.choice(NAMES))
         elif what == "revoke":
@@ -153,14 +160,21 @@ def test_a_peer_that_joins_late_finds_what_it_has_only_stubs_of(tmp_path: Path) 
         late.take(vera.parcels())
         assert late.shown() == vera.shown()
         record = late.reader().get("bergen")
-        assert (record.title, record.tags, record.metadata, record.session) == ("Harbour", ("t",), {"x": 1}, "s")
+        assert (record.title, record.tags, record.metadata, record.session) == (
+            "Harbour",
+            ("t",),
+            {"x": 1},
+            "s",
+        )
         assert (record.archived, record.whole, record.state) == (True, False, "archived")
         late.bank.index.refresh()
         vera.bank.index.refresh()
         hits = [bank.index.search("zebra finches", 5).hits for bank in (late.bank, vera.bank)]
         assert hits[0] == hits[1] != []
         with pytest.raises(MunimentError):
-            body_from(late.bank, late.bank.opener(late.key), late.bank.store.of_group(group_of_key("bergen"))[0])
+            body_from(
+                late.bank, late.bank.opener(late.key), late.bank.store.of_group(group_of_key("bergen"))[0]
+            )
         vera.lend(late)
         assert texts(late)[record.version] == said
         late.room.sources.clear()
@@ -213,7 +227,10 @@ def test_who_may_archive_and_restore() -> None:
         assert carol.archive("v").records == 1
         replicas.carry_all()
         for one in (vera, wim, carol):
-            assert {record: one.reader().get(record).state for record in "vw"} == {"v": "archived", "w": "archived"}
+            assert {record: one.reader().get(record).state for record in "vw"} == {
+                "v": "archived",
+                "w": "archived",
+            }
         with pytest.raises(MunimentError, match="by another key"):
             wim.restore("v")
         assert [record.state for record in vera.restore("v")] == ["live"]

@@ -106,7 +106,10 @@ class Replicas:
 
     def _add(self, name: str, store: BankStore) -> Replica:
         room = ArchiveRoom(
-            PeerFolder(self._folder / "rooms" / name), Options(), self.clock, blobs=MemoryBlobs(self.clock.now_ms)
+            PeerFolder(self._folder / "rooms" / name),
+            Options(),
+            self.clock,
+            blobs=MemoryBlobs(self.clock.now_ms),
         )
         host = replace(self.host, archive=room)
         self._replicas[name] = Replica(self, name, Bank(store, host, self._folder / "index" / name))

@@ -21,9 +21,7 @@ def test_a_block_is_read() -> None:
         "older_than": "180d", "larger_than": "4kB", "unused_for": "12h", "copies": 3, "grace": "2w",
         "store": "s3://bucket/x", "options": {"region": "eu"},
     })  # fmt: skip
-    assert read == Options(
-        180 * DAY_MS, 4000, DAY_MS // 2, 3, 14 * DAY_MS, "s3://bucket/x", {"region": "eu"}
-    )
+    assert read == Options(180 * DAY_MS, 4000, DAY_MS // 2, 3, 14 * DAY_MS, "s3://bucket/x", {"region": "eu"})
     assert read.automatic
 
 
@@ -43,5 +41,10 @@ def test_what_has_no_meaning_is_refused(block: Any) -> None:
 
 def test_units() -> None:
     """As people write them."""
-    assert [duration(text, "x") for text in ("1s", "2 m", "1H", "1w")] == [1000, 120_000, 3_600_000, 7 * DAY_MS]
+    assert [duration(text, "x") for text in ("1s", "2 m", "1H", "1w")] == [
+        1000,
+        120_000,
+        3_600_000,
+        7 * DAY_MS,
+    ]
     assert [size(text, "x") for text in (0, "7", "1 KiB", "2MB", "1mib")] == [0, 7, 1024, 2_000_000, 1 << 20]

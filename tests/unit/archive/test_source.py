@@ -6,7 +6,16 @@ from collections.abc import Iterator
 import pytest
 
 from muniment.archive import tree
-from muniment.archive.source import BlobSource, Chunk, Download, MemorySource, Outline, chunk_of, fetch, outline_of
+from muniment.archive.source import (
+    BlobSource,
+    Chunk,
+    Download,
+    MemorySource,
+    Outline,
+    chunk_of,
+    fetch,
+    outline_of,
+)
 from muniment.base.errors import LimitExceeded, StoreBusy, UnknownBlob
 from muniment.base.ids import BlobName
 from muniment.blobs.base import name_of
@@ -19,7 +28,9 @@ OTHER = bytes([DATA[0] ^ 1]) + DATA[1:]
 class Odd(MemorySource):
     """A holder that does something else with some chunks, and counts what it was asked for."""
 
-    def __init__(self, name: str, data: bytes = DATA, *, says: bytes | None = None, **chunks: bytes | None) -> None:
+    def __init__(
+        self, name: str, data: bytes = DATA, *, says: bytes | None = None, **chunks: bytes | None
+    ) -> None:
         super().__init__(name, {NAME: data})
         self.asked: list[int] = []
         self._says, self._odd = says or data, {int(k[1:]): v for k, v in chunks.items()}

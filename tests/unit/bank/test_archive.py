@@ -75,7 +75,12 @@ def test_an_archived_text_is_found_as_before(agent: Agent) -> None:
         (hit.record.key, hit.score, hit.terms) for hit in before
     ]
     (hit,) = after
-    assert (hit.archived, hit.record.archived, hit.record.whole, hit.record.state) == (True, True, False, "archived")
+    assert (hit.archived, hit.record.archived, hit.record.whole, hit.record.state) == (
+        True,
+        True,
+        False,
+        "archived",
+    )
     assert hit.record.pointer is not None
     assert hit.record.pointer.startswith("bafkr4i")
     assert hit.record.text.startswith("The harbour of Bergen sleeps")
@@ -200,7 +205,13 @@ def test_a_rule_says_what_goes(agent: Agent, clock: FixedClock) -> None:
     dry = agent.archive(older_than="30d", dry_run=True)
     assert (dry.records, dry.skipped, dry.dry_run) == (1, {"too short to gain anything": 1}, True)
     assert agent.list(states=["archived"]) == []
-    for rule in ({"tags": ["land"]}, {"session": "t"}, {"type": "skill"}, {"until": START_MS - 1}, {"larger_than": "1MB"}):
+    for rule in (
+        {"tags": ["land"]},
+        {"session": "t"},
+        {"type": "skill"},
+        {"until": START_MS - 1},
+        {"larger_than": "1MB"},
+    ):
         assert agent.archive(**rule).records == 0  # type: ignore[arg-type]
     seen: list[tuple[int, int]] = []
     done = agent.archive(older_than="30d", progress=lambda a, b: seen.append((a, b)))
@@ -386,14 +397,19 @@ def test_reading_an_archive_costs_nothing_where_there_is_none(tmp_path: Path) ->
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=False)
     assert done.stdout.strip() == "[]", done.stderr
-    assert sorted(path.name for path in (tmp_path / "p").iterdir() if path.name.startswith(("blobs", "packs"))) == []
+    assert (
+        sorted(path.name for path in (tmp_path / "p").iterdir() if path.name.startswith(("blobs", "packs")))
+        == []
+    )
 
 
 def test_many_texts_share_packs_and_the_file_shrinks(tmp_path: Path) -> None:
     """Entries, packs and transactions hold many; the room of the bodies goes back to the disk."""
     with muniment.open(tmp_path / "p") as peer:
         agent = peer.agent("ava", create=True)
-        agent.remember_many([Draft(f"{number} " + "many different words here " * 300) for number in range(600)])
+        agent.remember_many(
+            [Draft(f"{number} " + "many different words here " * 300) for number in range(600)]
+        )
         agent._bank.store.scrub()
         before = agent.stats().file_bytes
         done = agent.archive(larger_than=0, until=1 << 52)
