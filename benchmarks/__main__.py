@@ -13,18 +13,20 @@ import argparse
 import subprocess
 import sys
 
-from benchmarks import cold, common, ingest, recall, remember, visible
+from benchmarks import archive, cold, common, ingest, recall, remember, visible
 from benchmarks.common import Report
 
 NAMES = (
     *("remember", "ingest", "words", "recall", "visible", "cold"),
-    *("locomo", "vectors", "fusion", "auto_recall", "quality"),
+    *("locomo", "vectors", "fusion", "auto_recall", "quality", "archive"),
 )
 OWN_TABLES = {"words", "locomo", "vectors", "fusion", "auto_recall", "quality"}
 
 
-def ours(name: str, *, quick: bool, million: bool) -> Report:
+def ours(name: str, *, quick: bool, million: bool, data: str | None) -> Report:
     """One benchmark that reports its bars."""
+    if name == "archive":
+        return archive.bench(quick=quick, data=data)
     if name == "remember":
         return remember.bench(quick=quick)
     if name == "visible":
@@ -65,7 +67,7 @@ def main() -> int:
             if not args.json:
                 failed |= other(name, quick=args.quick, million=args.million, data=args.data)
             continue
-        report = ours(name, quick=args.quick, million=args.million)
+        report = ours(name, quick=args.quick, million=args.million, data=args.data)
         reports.append(report)
         if not args.json:
             report.show()

@@ -16,7 +16,6 @@ import time
 from pathlib import Path
 
 import zstandard
-
 from benchmarks import common, sets
 from benchmarks.common import Report
 
@@ -72,7 +71,8 @@ def shrink(report: Report, count: int, size: int) -> None:
         after = common.disk_mb(folder / "home" / "banks")
         packed = common.disk_mb(folder / "home" / "blobs")
         moved = done.text_bytes / 1e6
-        report.add(f"bank file after by before, {label}", after / before, "", SHRINK)
+        # Of short texts the hashes, rows and stubs are most of the bank: told, and no bar.
+        report.add(f"bank file after by before, {label}", after / before, "", SHRINK if size > 1024 else None)
         report.add(f"text archived, {label}", moved / cpu, "MB/CPU s", note=f"{moved / wall:.1f} MB/s wall")
         records = agent.list(states=["archived"], limit=200)
         times = [_fetched(agent, record.id) for record in records]

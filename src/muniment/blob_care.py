@@ -41,7 +41,7 @@ class PackInfo:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What a collection did: packs taken away and their bytes, those that rest until their grace is over, and kept ones.
+    """What a collection did: packs taken away, those in their time of grace, and kept ones.
 
     `reason` says why nothing may be taken away, if so.
     """

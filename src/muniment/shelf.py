@@ -1,8 +1,8 @@
 """Which archive acts have effect, and what their stubs say, the same on every peer (design section 9).
 
 An archive act of a version is *valid* if its entry counts, it was not erased, and it is by the version's author or
-under an admin's lease. A valid one *stands* unless a counting `forget` act undoes it, by the version's author, the act's own,
-or an admin.
+under an admin's lease. A valid one *stands* unless a counting `forget` act undoes it, by the version's author, by
+the act's own, or by an admin.
 """
 
 from __future__ import annotations

@@ -46,8 +46,9 @@ COMMANDS = family(
     Command(
         "archive",
         "Moves texts out of the bank into packs, sealed each under a key of its own. An archived memory is still "
-        "found, by its words and by what it means; its text comes back when it is asked for. Name one memory, or say by age, "
-        "size, disuse or filters which ones are meant; with neither, the `archive:` block of the settings says it.\n\n"
+        "found, by its words and by what it means; its text comes back when it is asked for. Name one memory, or say "
+        "by age, size, disuse or filters which ones are meant; with neither, the `archive:` block of the settings says "
+        "it.\n\n"
         "Short texts stay where they are unless they are named, since what is kept to find them is hardly shorter.",
         (
             Example("muniment archive report-2024", "one memory"),

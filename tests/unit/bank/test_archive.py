@@ -178,7 +178,7 @@ def test_the_index_of_packs_may_be_lost(tmp_path: Path, agent: Agent, peer: Peer
 def test_a_damaged_pack_is_named_and_another_copy_taken(tmp_path: Path, agent: Agent, peer: Peer) -> None:
     """`check` says which and how many texts; what came from a source is then in a pack of its own."""
     agent.archive(larger_than=0, until=1 << 52)
-    (pack,) = [path for path in (tmp_path / "peer" / "blobs").rglob("bafkr4i*")]
+    (pack,) = (tmp_path / "peer" / "blobs").rglob("bafkr4i*")
     good = pack.read_bytes()
     pack.write_bytes(good[:40] + bytes([good[40] ^ 1]) + good[41:])
     problems = agent.check()

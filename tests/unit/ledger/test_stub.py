@@ -58,7 +58,8 @@ def test_a_stub_reads_back(text: str) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"text": "else"}, {"key": "other"}, {"tags": ()}, {"metadata": None}, {"over": ()}, {"session": None}, {"created": 6}],
+    [{"text": "else"}, {"key": "other"}, {"tags": ()}, {"metadata": None}, {"over": ()}, {"session": None},
+     {"created": 6}],
 )  # fmt: skip
 def test_a_stub_of_something_else_does_not_agree(change: dict[str, object]) -> None:
     """Whoever archives can't change what a record is found by."""
@@ -87,7 +88,8 @@ def bomb() -> bytes:
     [
         b"", b"no frame", bomb(), zstandard.ZstdCompressor(write_content_size=False).compress(b"\xa0"),
         zstandard.ZstdCompressor().compress(b"\x80"), zstandard.ZstdCompressor().compress(b"no cbor"),
-        frame(c=None), frame(w=b"short"), frame(bag=5), frame(bag=b"\xff\xff"), frame(bag="a b"), frame(bag="a 9999999"),
+        frame(c=None), frame(w=b"short"), frame(bag=5), frame(bag=b"\xff\xff"), frame(bag="a b"),
+        frame(bag="a 9999999"),
         frame(bag="a 99999999"), frame(id=b"x"), frame(text=None), frame(c="x" * 16),
     ],
 )  # fmt: skip
