@@ -18,12 +18,11 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from muniment.base.errors import BlobDamaged, InvalidInput, LimitExceeded, UnknownBlob
 from muniment.base.ids import BlobName
 from muniment.base.limits import LIMITS
 from muniment.blobs.base import BlobStore, name_of
+from muniment.testing.tools import fixture, parametrize, raises
 
 
 class BlobSuite:
@@ -37,7 +36,7 @@ class BlobSuite:
         """Put other bytes under a name, behind the store's back."""
         raise NotImplementedError
 
-    @pytest.fixture
+    @fixture
     def store(self, tmp_path: Path) -> Iterator[BlobStore]:
         """The store under test."""
         store = self.make(tmp_path)
@@ -45,7 +44,7 @@ class BlobSuite:
         store.close()
         store.close()
 
-    @pytest.mark.parametrize("data", [b"", b"x", bytes(range(256)) * 9000], ids=["none", "one", "many"])
+    @parametrize("data", [b"", b"x", bytes(range(256)) * 9000], ids=["none", "one", "many"])
     def test_what_was_put_is_there_under_its_hash(self, store: BlobStore, data: bytes) -> None:
         """Whole, in parts, by size and in the list; putting it again changes nothing."""
         name = store.put(data)
@@ -64,7 +63,7 @@ class BlobSuite:
         assert not store.has(name)
         assert not store.delete(name)
         for ask in (store.get, store.size, lambda one: store.read(one, 0, 1)):
-            with pytest.raises(UnknownBlob, match="bafkr4i"):
+            with raises(UnknownBlob, match="bafkr4i"):
                 ask(name)
         assert list(store.list()) == []
 
@@ -83,9 +82,9 @@ class BlobSuite:
         name = store.put(data)
         for wrong in (b"X" + data[1:], data[:-1], data + b"!", b""):
             self.damage(store, name, wrong)
-            with pytest.raises(BlobDamaged, match="bafkr4i"):
+            with raises(BlobDamaged, match="bafkr4i"):
                 store.get(name)
-        with pytest.raises(BlobDamaged):
+        with raises(BlobDamaged):
             store.read(name, 0, len(data))
         assert store.put(data) == name
         assert store.get(name) == data
@@ -93,21 +92,21 @@ class BlobSuite:
     def test_a_part_beyond_the_end_is_an_error(self, store: BlobStore) -> None:
         """A part that is shorter than asked for is never given out."""
         name = store.put(b"0123456789")
-        with pytest.raises(BlobDamaged):
+        with raises(BlobDamaged):
             store.read(name, 5, 6)
         assert store.read(name, 10, 0) == b""
 
-    @pytest.mark.parametrize("name", [b"", b"short", b"../../../../etc/passwd".ljust(33, b"x"), "text"])
+    @parametrize("name", [b"", b"short", b"../../../../etc/passwd".ljust(33, b"x"), "text"])
     def test_no_name_leads_out_of_the_store(self, store: BlobStore, name: bytes) -> None:
         """Only 32 bytes are a name; nothing else becomes part of a path."""
         wrong = BlobName(name)
         for ask in (store.get, store.has, store.size, store.delete, lambda one: store.read(one, 0, 1)):
-            with pytest.raises(InvalidInput):
+            with raises(InvalidInput):
                 ask(wrong)
 
     def test_what_is_too_large_is_refused(self, store: BlobStore) -> None:
         """Before anything is written."""
-        with pytest.raises(LimitExceeded):
+        with raises(LimitExceeded):
             store.put(bytes(LIMITS.blob_bytes + 1))
         assert list(store.list()) == []
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from muniment.base.errors import StorageError
 from muniment.store.base import Filter, Naming, NamingRow
 from muniment.store.shelf import Shelf
 from muniment.testing.store_rows import World
 from muniment.testing.stores import Stop, StoreSuite
+from muniment.testing.tools import raises
 
 
 class ShelfSuite:
@@ -54,7 +53,7 @@ class ShelfSuite:
         """An exception brings body, shelf and lists back."""
         row = world.say()
         before = world.store.bodies([(row.seq, 0)])
-        with pytest.raises(Stop), world.store.write():
+        with raises(Stop), world.store.write():
             world.store.release_bodies([(row.seq, 0)])
             world.store.shelve(row.ord, Shelf(True, False))
             raise Stop
@@ -115,7 +114,7 @@ class ShelfSuite:
     def test_rows_of_the_archive_change_only_inside_a_write(self, world: World) -> None:
         """Outside of one, each method refuses."""
         row = world.say()
-        with pytest.raises(StorageError):
+        with raises(StorageError):
             world.store.release_bodies([(row.seq, 0)])
-        with pytest.raises(StorageError):
+        with raises(StorageError):
             world.store.shelve(row.ord, Shelf(True, False))

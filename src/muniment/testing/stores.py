@@ -18,8 +18,6 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from muniment.base.errors import InvalidInput, StorageError
 from muniment.base.ids import BankId, EntryId, VersionId, cid_of
 from muniment.store.base import (
@@ -37,6 +35,7 @@ from muniment.store.base import (
 )
 from muniment.testing.ledger import START_MS
 from muniment.testing.store_rows import Maker, World, everything, version
+from muniment.testing.tools import fixture, raises
 
 ODD_WORDS = ["", "plain", "nul\0inside", "\ud800 half a pair", "عربى\u200f", "🏺", "' OR 1=1 --", "x" * 256]
 
@@ -52,7 +51,7 @@ class StoreSuite:
         """A new, empty store of `bank`; `folder` is empty and its own."""
         raise NotImplementedError
 
-    @pytest.fixture
+    @fixture
     def world(self, tmp_path: Path) -> Iterator[World]:
         """A store to test; it is checked and closed afterwards."""
         maker = Maker()
@@ -69,7 +68,7 @@ class StoreSuite:
         row = world.say(facets=(7,), group=b"g" * 16)
         before = everything(world.store, world.maker, [Filter(facets=(7,)), Filter(facets=(8,))])
         made = world.maker.entry(1, [row_id(world, row), cid_of(b"elsewhere")], acts=2, here=[True, False])
-        with pytest.raises(Stop), world.store.write():
+        with raises(Stop), world.store.write():
             seq = world.store.add_entry(made.row, made.bodies)
             world.store.rule(row.seq, Verdict.VOID, False)
             world.store.erase_bodies([(row.seq, 0)])
@@ -87,7 +86,7 @@ class StoreSuite:
     def test_a_nested_write_is_part_of_the_outer_one(self, world: World) -> None:
         """Leaving an inner write commits nothing; leaving the outer one by an exception undoes both."""
         made = world.maker.entry()
-        with pytest.raises(Stop), world.store.write():
+        with raises(Stop), world.store.write():
             with world.store.write():
                 world.store.add_entry(made.row, made.bodies)
             raise Stop
@@ -96,9 +95,9 @@ class StoreSuite:
     def test_half_of_a_write_is_never_kept(self, world: World) -> None:
         """An inner write that failed fails the outer one, even if the error was caught on the way."""
         first, second = world.maker.entry(), world.maker.entry()
-        with pytest.raises(StorageError), world.store.write():
+        with raises(StorageError), world.store.write():
             world.store.add_entry(first.row, first.bodies)
-            with pytest.raises(Stop), world.store.write():
+            with raises(Stop), world.store.write():
                 world.store.add_entry(second.row, second.bodies)
                 raise Stop
         assert world.store.seq_of(first.id) is None
@@ -121,11 +120,11 @@ class StoreSuite:
             world.store.reset_derived,
         ]
         for call in calls:
-            with pytest.raises(StorageError):
+            with raises(StorageError):
                 call()
-            with world.store.read(), pytest.raises(StorageError):
+            with world.store.read(), raises(StorageError):
                 call()
-        with world.store.read(), world.store.read(), pytest.raises(StorageError), world.store.write():
+        with world.store.read(), world.store.read(), raises(StorageError), world.store.write():
             pass
         with world.store.write(), world.store.read():
             world.store.rule(1, Verdict.COUNTS, True)
@@ -150,7 +149,7 @@ class StoreSuite:
         maker = Maker()
         store = self.make(tmp_path, maker.bank)
         store.close()
-        with pytest.raises(StorageError), store.write():
+        with raises(StorageError), store.write():
             pass
 
     # Entries and bodies
@@ -178,7 +177,7 @@ class StoreSuite:
         """Storing an entry again is an error, and nothing of it is kept."""
         made = world.maker.entry()
         world.add(made)
-        with pytest.raises(InvalidInput):
+        with raises(InvalidInput):
             world.add(made)
         assert [row.seq for row in world.store.entries()] == [1, 2]
 
@@ -253,7 +252,7 @@ class StoreSuite:
             world.store.put_body(row.seq, 0, body)
         assert list(world.store.absent()) == []
         with world.store.write():
-            with pytest.raises(InvalidInput):
+            with raises(InvalidInput):
                 world.store.put_body(row.seq, 0, body)
             world.store.erase_bodies([(row.seq, 0), (row.seq, 1), (row.seq, 1)])
         assert world.store.bodies([(row.seq, 0), (row.seq, 1)]) == [None, None]
@@ -276,7 +275,7 @@ class StoreSuite:
     def test_versions_are_numbered_densely(self, world: World) -> None:
         """Numbers count up from 1; a write undone gives its numbers back, a reset never does."""
         first, second = world.say(), world.say()
-        with pytest.raises(Stop), world.store.write():
+        with raises(Stop), world.store.write():
             world.store.add_versions([version(world.store.entry_at(1))], [[]])
             raise Stop
         assert (first.ord, second.ord, world.say().ord) == (1, 2, 3)
@@ -305,7 +304,7 @@ class StoreSuite:
     def test_an_act_is_one_version_at_most(self, world: World) -> None:
         """A second version for the same act is refused."""
         row = world.say()
-        with pytest.raises(InvalidInput), world.store.write():
+        with raises(InvalidInput), world.store.write():
             world.store.add_versions([version(world.store.entry_at(row.seq))], [[]])
 
     def test_a_changed_state_is_noted(self, world: World) -> None:
@@ -321,7 +320,7 @@ class StoreSuite:
         assert [row.ord for row in world.store.of_group(b"k" * 16, live=True)] == [rows[2].ord]
         assert world.store.session_members(session) == [(rows[2].created, rows[2].ord)]
         assert world.store.changes(1, 3) == [Change(2, 2, State.ERASED), Change(3, 1, State.FORGOTTEN)]
-        with pytest.raises(InvalidInput), world.store.write():
+        with raises(InvalidInput), world.store.write():
             world.store.set_state(99, State.VOID, None)
 
     def test_namings_are_found_from_both_ends(self, world: World) -> None:
