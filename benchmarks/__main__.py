@@ -13,38 +13,75 @@ import argparse
 import subprocess
 import sys
 
-from benchmarks import archive, cold, common, ingest, recall, remember, visible
+from benchmarks import (
+    archive,
+    authority,
+    cold,
+    common,
+    ingest,
+    mcp,
+    memory,
+    remember,
+    rpc,
+    speed,
+    sync,
+    tools,
+    visible,
+)
 from benchmarks.common import Report
 
 NAMES = (
-    *("remember", "ingest", "words", "recall", "visible", "cold"),
-    *("locomo", "vectors", "fusion", "auto_recall", "quality", "archive"),
+    *(
+        "remember",
+        "ingest",
+        "words",
+        "speed",
+        "memory",
+        "visible",
+        "cold",
+        "rpc",
+        "authority",
+        "tools",
+        "mcp",
+        "sync",
+    ),
+    *("locomo", "vectors", "scale", "fusion", "auto_recall", "recall", "integrity", "archive"),
 )
-OWN_TABLES = {"words", "locomo", "vectors", "fusion", "auto_recall", "quality"}
+OWN_TABLES = {"words", "locomo", "vectors", "scale", "fusion", "auto_recall", "recall", "integrity"}
+
+# Those that know one size.
+ALONE = {
+    "remember": remember,
+    "authority": authority,
+    "visible": visible,
+    "rpc": rpc,
+    "tools": tools,
+    "mcp": mcp,
+}
 
 
 def ours(name: str, *, quick: bool, million: bool, data: str | None) -> Report:
     """One benchmark that reports its bars."""
     if name == "archive":
         return archive.bench(quick=quick, data=data)
-    if name == "remember":
-        return remember.bench(quick=quick)
-    if name == "visible":
-        return visible.bench(quick=quick)
-    module = {"ingest": ingest, "recall": recall, "cold": cold}[name]
+    if name in ALONE:
+        return ALONE[name].bench(quick=quick)
+    module = {"ingest": ingest, "speed": speed, "memory": memory, "cold": cold, "sync": sync}[name]
     return module.bench(quick=quick, million=million)
 
 
 def other(name: str, *, quick: bool, million: bool, data: str | None) -> int:
     """One that prints a table of its own."""
-    if name in {"words", "vectors"}:
+    if name in {"words", "vectors", "scale"}:
         sizes = ["10000"] if quick else ["10000", "100000", *(["1000000"] if million else [])]
         words = [*sizes, *(["--queries", "50"] if quick else [])]
+    elif name == "integrity":
+        words = []
     elif data is None:
         print(f"\nskipped: {name} (name the folder of its data with --data)", flush=True)
         return 0
     else:
-        words = ["--data", data]
+        words = ["--data", data, *(["--quick"] if quick and name == "recall" else [])]
     command = [sys.executable, "-m", f"benchmarks.{name}", *words]
     print(f"\n## {name}\n\n`python -m benchmarks.{name} {' '.join(words)}`", flush=True)
     return subprocess.run(command, check=False).returncode

@@ -164,7 +164,9 @@ def main() -> None:
     for name in options.sets:
         found = sets.load(options.data, name)
         texts = [text for bank in found for text in bank.texts]
-        texts += [asked(options.model, q.text) for bank in found for q in bank.questions]
+        texts += [
+            asked(options.model, q.text) for bank in found for q in (*bank.questions, *bank.unanswerable)
+        ]
         missing = cache.missing(texts)
         for at in range(0, len(missing), BATCH):
             part = missing[at : at + BATCH]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from benchmarks import carriers
+from benchmarks import carriers, rivals
 from benchmarks.sets import Bank
 
 import muniment
@@ -70,6 +70,17 @@ class Library:
         if self._cache is not None and hits.degraded:
             raise RuntimeError(f"answered by words alone: {hits.degraded}")
         return [int(hit.record.metadata["id"]) for hit in hits]
+
+    def sure(self, question: str) -> list[int]:
+        """With the floor asked for: nothing where nothing is sure."""
+        return [int(hit.record.metadata["id"]) for hit in self.agent.recall(question, floor=True)]
+
+    def unasked(self, question: str) -> list[int]:
+        """What auto-recall would show of a turn that is this question."""
+        turn = self.agent.session("benchmark").recall_for(
+            [{"role": "user", "content": question}], budget_ms=60_000
+        )
+        return [int(hit.hit.record.metadata["id"]) for store in turn.stores for hit in store.hits]
 
     def close(self) -> None:
         self._peer.close()
@@ -162,6 +173,7 @@ CONTENDERS = {
 }
 BASE, WORDS = next(iter(CONTENDERS)), "muniment, words"
 HYBRID = "muniment, hybrid "
+STORE = "langgraph InMemoryStore, "
 
 
 def names(cache: Path | None, tokens: int) -> list[str]:
@@ -172,8 +184,30 @@ def names(cache: Path | None, tokens: int) -> list[str]:
         if all(importlib.util.find_spec(package) for package in entry.needs)
     ]
     if cache is not None:
-        found += [HYBRID + m for m in carriers.MODELS if (cache / f"{m}-{tokens}.keys").exists()]
+        here = [m for m in carriers.MODELS if (cache / f"{m}-{tokens}.keys").exists()]
+        found += [HYBRID + m for m in here]
+        if importlib.util.find_spec("langgraph"):
+            found += [STORE + m for m in here[:1]]
     return found
+
+
+def absent(cache: Path | None, tokens: int) -> list[str]:
+    """Those that can't run here, and what they lack."""
+    lacking = [
+        f"{name}: no package {package}"
+        for name, entry in CONTENDERS.items()
+        for package in entry.needs
+        if not importlib.util.find_spec(package)
+    ]
+    here = names(cache, tokens)
+    lacking += [
+        f"{HYBRID}{model}: no vectors, see benchmarks.carriers"
+        for model in carriers.MODELS
+        if HYBRID + model not in here
+    ]
+    if not any(name.startswith(STORE) for name in here):
+        lacking.append(f"{STORE.strip(', ')}: no package langgraph, or no vectors")
+    return lacking
 
 
 def make(name: str, cache: Path | None, tokens: int) -> Contender:
@@ -181,4 +215,7 @@ def make(name: str, cache: Path | None, tokens: int) -> Contender:
     if name.startswith(HYBRID) and cache is not None:
         model = name.removeprefix(HYBRID)
         return Library(model=model, cache=carriers.Cache(cache, model, tokens))
+    if name.startswith(STORE) and cache is not None:
+        model = name.removeprefix(STORE)
+        return rivals.Store(carriers.Cache(cache, model, tokens), model)
     return CONTENDERS[name].make()

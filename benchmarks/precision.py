@@ -10,8 +10,9 @@ As in the set's own runner: pinned facts, pinned open questions and what holds e
 filter; of the rest, recall looks for what a question needs, scope by scope; a relation brings the beliefs that it
 names; pinned facts use up the budget first; a case passes if *all* its lists are as expected, and what is recalled has
 to be exactly what is expected. Recall always gives its best, so a floor on the evidence of each hit decides what is
-shown: those of `muniment.recall.fusion`, words alone, and two that ask for names: a hit stands if the question holds
-one of its aliases or its canonical name whole, by the stems of its words. No number in them was chosen by these cases.
+shown: those of `muniment.recall.fusion`, words alone, and that of the product, `recall(floor=True)`: where the
+question holds a title, key or alias whole, the records that it names, and else those that hold enough of what is
+asked. No number in them was chosen by these cases.
 """
 
 from __future__ import annotations
@@ -31,7 +32,6 @@ from benchmarks import common
 
 import muniment
 from muniment.agent import Agent
-from muniment.recall.analyzer import Analyzer
 from muniment.recall.fusion import UNASKED, Background, Evidence, Floor, stands
 from muniment.views import Hit
 
@@ -42,7 +42,6 @@ EVERYWHERE = "user:universal"
 PAGE = 100
 NOTHING_KNOWN = Background(0.0, 0.0, 0)
 Rule = Callable[[Hit, str], bool]
-ANALYZER = Analyzer()
 
 
 def load(folder: Path, name: str) -> list[dict[str, Any]]:
@@ -56,24 +55,6 @@ def floored(floor: Floor) -> Rule:
     return lambda hit, question: stands(evidence(hit), NOTHING_KNOWN, floor)
 
 
-def named(hit: Hit, question: str) -> bool:
-    """Whether the question holds a name of the record whole: all its words, in its order, by their stems."""
-    asked = stems(question)
-    names = [*hit.record.metadata["aliases"], (hit.record.key or "").rpartition(".")[2]]
-    return any(
-        asked[at : at + len(name)] == name
-        for name in map(stems, names)
-        if name
-        for at in range(len(asked) - len(name) + 1)
-    )
-
-
-def stems(text: str) -> list[bytes]:
-    """The words of a text, each as a whole; single letters and digits as they are, since no index term is one."""
-    found = ((token, ANALYZER.forms(token)) for token in ANALYZER.tokens(text))
-    return [forms[0][0] if forms else token.casefold().encode() for token, forms in found]
-
-
 def evidence(hit: Hit) -> Evidence:
     """What speaks for a hit, as the floor reads it."""
     mass = sum(term.idf for term in hit.terms) or 1.0
@@ -81,21 +62,20 @@ def evidence(hit: Hit) -> Evidence:
     return Evidence(sum(term.idf for term in held) / mass, min((term.df for term in held), default=None))
 
 
-COMMON = floored(Floor(rare=0))
-RULES: dict[str, Rule] = {
+PRODUCT = "the product's: `floor=True`"
+RULES: dict[str, Rule | None] = {
     "none": lambda hit, question: True,
-    "asked: `Floor()`": floored(Floor()),
-    "`Floor(rare=0)`": COMMON,
-    "unasked: `UNASKED`": floored(UNASKED),
-    "`Floor(rare=0)`, or a name": lambda hit, question: COMMON(hit, question) or named(hit, question),
-    "a name": named,
+    "`Floor()`": floored(Floor()),
+    "`Floor(rare=0)`": floored(Floor(rare=0)),
+    "`UNASKED`": floored(UNASKED),
+    PRODUCT: None,
 }
 
 
 class Memory:
     """The beliefs in a bank, and the lists that a question gets out of it."""
 
-    def __init__(self, agent: Agent, beliefs: Sequence[dict[str, Any]], rule: Rule) -> None:
+    def __init__(self, agent: Agent, beliefs: Sequence[dict[str, Any]], rule: Rule | None) -> None:
         self._agent, self._rule = agent, rule
         self._beliefs = {one["_id"]: one for one in beliefs}
         for belief in sorted(beliefs, key=self._steps, reverse=True):
@@ -155,9 +135,13 @@ class Memory:
             hit
             for scope in scopes
             for hit in self._agent.recall(
-                query, limit=most, tags=[scope], metadata={"user": user, "tier": "fact"}
+                query,
+                limit=most,
+                tags=[scope],
+                metadata={"user": user, "tier": "fact"},
+                floor=self._rule is None,
             )
-            if self._rule(hit, query)
+            if self._rule is None or self._rule(hit, query)
         ]
         hits.sort(key=lambda hit: -hit.score)
         named = [
@@ -238,7 +222,7 @@ def verdict(case: dict[str, Any], got: dict[str, list[str]]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def judge(data: Path, rule: Rule) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def judge(data: Path, rule: Rule | None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """(verdicts on cases, on turns of conversations) under one floor."""
     beliefs = load(data, "beliefs.seed")
     with tempfile.TemporaryDirectory() as folder, muniment.open(folder) as peer:

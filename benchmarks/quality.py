@@ -17,13 +17,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import multiprocessing
 import os
 import sys
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +32,11 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
 import numpy as np  # noqa: E402
-from benchmarks import common, contenders, metrics, precision, sets  # noqa: E402
+from benchmarks import carriers, common, contenders, metrics, precision, rivals, sets  # noqa: E402
 
 DEPTH = 300  # rows that are asked for to rank sessions
 SHOWN = 10
+WAYS = ("sure", "unasked")  # of asking that may give nothing
 WARM = 3  # questions before those that are timed
 SETS = (*sets.NAMES, "precision")
 TITLES = {
@@ -49,22 +51,27 @@ TITLES = {
 class Run:
     """What a contender answered: rows by question, in the order of banks and questions.
 
-    `deep` are the rows of a longer answer, where conversations are ranked too.
+    `deep` are the rows of a longer answer, where conversations are ranked too. `silent` says, by the way of asking, for
+    which answerable and which unanswerable questions nothing came.
     """
 
     ranked: list[list[int]]
     deep: list[list[int]]
     milliseconds: list[float]
     megabytes: float
+    silent: dict[str, tuple[list[bool], list[bool]]] = field(default_factory=dict)
+    version: str = ""
 
 
-def run(data: Path, name: str, contender: str, cache: Path | None, tokens: int) -> Run:
+def run(data: Path, name: str, contender: str, cache: Path | None, tokens: int, step: int = 1) -> Run:
     """One contender on one set, in this process."""
-    banks = sets.load(data, name)
+    logging.getLogger("muniment").setLevel(logging.ERROR)
+    banks = sets.load(data, name, step)
     made = contenders.make(contender, cache, tokens)
     before = common.rss_anon_mb()
     ranked: list[list[int]] = []
     deep: list[list[int]] = []
+    silent: dict[str, tuple[list[bool], list[bool]]] = {}
     times = []
     with tempfile.TemporaryDirectory() as folder:
         for number, bank in enumerate(banks):
@@ -77,8 +84,38 @@ def run(data: Path, name: str, contender: str, cache: Path | None, tokens: int) 
                 times.append((time.process_time_ns() - began) / 1e6)
             held = common.rss_anon_mb() - before
             deep += [made.ask(question.text, DEPTH) for question in bank.questions if question.sessions]
+            for way in WAYS:
+                ask = getattr(made, way, None)
+                if ask is not None:
+                    answered, never = silent.setdefault(way, ([], []))
+                    answered += [not ask(question.text) for question in bank.questions]
+                    never += [not ask(question.text) for question in bank.unanswerable]
+            plain = silent.setdefault("ask", ([], []))
+            plain[0].extend(not rows for rows in ranked[-len(bank.questions) :])
+            plain[1].extend(not made.ask(question.text, SHOWN) for question in bank.unanswerable)
             made.close()
-    return Run(ranked, deep, times, held)
+    return Run(ranked, deep, times, held, silent)
+
+
+def rival(
+    data: Path, name: str, who: str, python: Path, cache: Path, tokens: int, *, step: int = 1
+) -> Run:  # fmt: skip
+    """The same for a rival in an environment of its own; its vectors are those of the first model in the cache."""
+    banks = sets.load(data, name, step)
+    model = carriers.MODELS[0]
+    lookup = rivals.Lookup(carriers.Cache(cache, model, tokens), model)
+    found = rivals.apart(python, who, banks, lookup, shown=SHOWN, depth=DEPTH)
+    parts = found["banks"]
+    ranked = [rows for part in parts for rows in part["ranked"]]
+    never = [not rows for part in parts for rows in part["never"]]
+    return Run(
+        ranked,
+        [rows for part in parts for rows in part["deep"]],
+        [took for part in parts for took in part["milliseconds"]],
+        max(part["held"] for part in parts) - found["before"],
+        {"ask": ([not rows for rows in ranked], never)},
+        found["version"],
+    )
 
 
 def apart(*arguments: Any) -> Run:
@@ -115,16 +152,23 @@ def scores(name: str, banks: list[sets.Bank], found: Run) -> dict[str, Any]:
         "p50_ms": common.median(found.milliseconds),
         "p95_ms": common.p95(found.milliseconds),
         "anonymous_mb": found.megabytes,
+        "silent": {
+            way: [float(np.mean(part)) if part else None for part in parts]
+            for way, parts in found.silent.items()
+        },
+        "version": found.version,
     }
 
 
-def measure(data: Path, name: str, who: list[str], cache: Path | None, tokens: int) -> dict[str, Any]:
+def measure(
+    data: Path, name: str, who: list[str], cache: Path | None, tokens: int, step: int = 1
+) -> dict[str, Any]:
     """All contenders on one set."""
-    banks = sets.load(data, name)
+    banks = sets.load(data, name, step)
     found: dict[str, Any] = {}
     for contender in who:
         try:
-            found[contender] = scores(name, banks, apart(data, name, contender, cache, tokens))
+            found[contender] = scores(name, banks, apart(data, name, contender, cache, tokens, step))
         except RuntimeError as error:
             print(f"skipped: {contender} on {name}: {error}", file=sys.stderr, flush=True)
     return found
@@ -173,7 +217,11 @@ def plain(found: dict[str, Any]) -> dict[str, Any]:
     return {
         who: {
             **{key: [round(x, 4) for x in metrics.interval(v)] for key, v in one["each"].items()},
-            **{key: round(value, 3) for key, value in one.items() if key != "each"},
+            **{
+                key: round(value, 3) if isinstance(value, float) else value
+                for key, value in one.items()
+                if key != "each"
+            },
         }
         for who, one in found.items()
     }

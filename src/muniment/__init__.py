@@ -18,24 +18,45 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from muniment.agent import Agent
     from muniment.base.errors import MunimentError
+    from muniment.memory import Memory
     from muniment.peer import Peer
     from muniment.peer import open_peer as open
     from muniment.session import Session
+    from muniment.surfaces.slash import Slash
+    from muniment.surfaces.tools import Toolset, tools
     from muniment.views import Hit, Hits, Record, Remembered
 
-__all__ = ["Agent", "Hit", "Hits", "MunimentError", "Peer", "Record", "Remembered", "Session", "open"]
+__all__ = [
+    "Agent",
+    "Hit",
+    "Hits",
+    "Memory",
+    "MunimentError",
+    "Peer",
+    "Record",
+    "Remembered",
+    "Session",
+    "Slash",
+    "Toolset",
+    "open",
+    "tools",
+]
 
 # Nothing is imported before it is asked for: the command line starts in the time of what it uses.
 _HOMES = {
     "Agent": "muniment.agent",
     "Hit": "muniment.views",
     "Hits": "muniment.views",
+    "Memory": "muniment.memory",
     "MunimentError": "muniment.base.errors",
     "Peer": "muniment.peer",
     "Record": "muniment.views",
     "Remembered": "muniment.views",
     "Session": "muniment.session",
+    "Slash": "muniment.surfaces.slash",
+    "Toolset": "muniment.surfaces.tools",
     "open": "muniment.peer",
+    "tools": "muniment.surfaces.tools",
 }
 
 

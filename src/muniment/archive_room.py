@@ -25,6 +25,7 @@ class ArchiveRoom:
     """Opened on first use; looking makes nothing.
 
     Attributes:
+        folder: The peer's.
         options: The `archive:` block of the settings.
         sources: Who may have blobs that are not here; filled by whoever connects peers.
         receipts: How many other holders have signed that they keep a payload.
@@ -38,7 +39,7 @@ class ArchiveRoom:
         self.sources: list[BlobSource] = []
         self.receipts: Callable[[bytes], int] = lambda _: 0
         self.held: Callable[[bytes], bool] = lambda _: False
-        self._folder, self._clock, self._blobs = folder, clock, blobs
+        self.folder, self._clock, self._blobs = folder, clock, blobs
         self._packs: PackRoom | None = None
         self._lock = threading.RLock()
         self._days: dict[VersionId, int] = {}
@@ -55,8 +56,8 @@ class ArchiveRoom:
                 from muniment.archive.room import PackRoom  # only for those who archive
                 from muniment.store.packs import PackIndex
 
-                self._folder.make()
-                path = self._folder.path / INDEX
+                self.folder.make()
+                path = self.folder.path / INDEX
                 fresh = not path.exists()
                 self._packs = PackRoom(self._open(), PackIndex.open(path), self._clock.now_ms)
                 if fresh:
@@ -69,7 +70,7 @@ class ArchiveRoom:
         if self.options.store == FOLDER:
             from muniment.blobs.folder import FolderBlobs
 
-            return FolderBlobs(self._folder.path / BLOBS)
+            return FolderBlobs(self.folder.path / BLOBS)
         from muniment.blobs.object_store import ObjectBlobs
 
         return ObjectBlobs(self.options.store, self.options.options)
@@ -78,7 +79,7 @@ class ArchiveRoom:
     def begun(self) -> bool:
         """Whether anything was ever kept here, so that looking is worth while."""
         with self._lock:
-            folder = self._folder.path
+            folder = self.folder.path
             return self._packs is not None or (folder / INDEX).exists() or (folder / BLOBS).exists()
 
     def used(self, versions: Iterable[VersionId]) -> None:

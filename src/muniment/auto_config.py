@@ -12,15 +12,8 @@ from typing import Any
 
 from muniment.bank import Bank
 from muniment.base.errors import InvalidInput, LimitExceeded, MunimentError
-from muniment.base.ids import VersionId
-from muniment.ledger.acts import Set
-from muniment.ledger.authority import Authority
-from muniment.opening import SetPlace
-from muniment.project import Projector, own_keys
-from muniment.reading import is_ahead
 from muniment.recall.fusion import Floor
-from muniment.store.base import EntryRow, Verdict
-from muniment.writing import Writer
+from muniment.values import newest, put
 
 SPACE = "auto_recall"
 MAX_ENTRIES = 20
@@ -150,35 +143,12 @@ def read(bank: Bank, key: bytes) -> AutoRecallConfig:
     """
     values: dict[str, Any] = {}
     with bank.store.read():
-        authority = bank.authority
-        for name, value in _newest(bank, authority, key).items():
+        for name, value in newest(bank, bank.authority, key, SPACE).items():
             try:
                 values[name] = checked(name, value)
             except MunimentError:
                 continue
     return AutoRecallConfig(**values)
-
-
-def _newest(bank: Bank, authority: Authority, key: bytes) -> dict[str, Any]:
-    """The value of each setting that is set: of the newest act that counts and opens."""
-    own, now, store = own_keys(authority), bank.host.clock.now_ms(), bank.store
-    found: dict[str, list[tuple[int, EntryRow, int]]] = {}
-    for row in store.values(SPACE):
-        entry = store.entry_at(row.seq)
-        gone = VersionId(entry.id, row.act) in authority.erasures
-        counts = entry.verdict is Verdict.COUNTS and entry.readable and not gone
-        if counts and (own is None or entry.author in own) and not is_ahead(entry.at, now):
-            found.setdefault(row.name, []).append((entry.at, entry, row.act))
-    opener = bank.opener(key)
-    values: dict[str, Any] = {}
-    for name, places in found.items():
-        for _, entry, act in sorted(places, key=lambda p: (p[0], p[1].id, p[2]), reverse=True):
-            opened = opener.values([SetPlace(entry.seq, act, entry.author)])[0]
-            if opened is not None:
-                if opened.value is not None:
-                    values[name] = opened.value
-                break
-    return values
 
 
 def write(bank: Bank, key: bytes, changes: Mapping[str, Any]) -> AutoRecallConfig:
@@ -191,16 +161,7 @@ def write(bank: Bank, key: bytes, changes: Mapping[str, Any]) -> AutoRecallConfi
     wanted = {name: None if value is None else checked(name, value) for name, value in changes.items()}
     for name in wanted:
         checked(name, getattr(DEFAULTS, name, None))
-    with bank.write() as authority:
-        now = bank.host.clock.now_ms()
-        authority.check_write(key, now)
-        standing = _newest(bank, authority, key)
-        plain = {n: list(value) if isinstance(value, tuple) else value for n, value in wanted.items()}
-        acts = [Set(SPACE, name, value) for name, value in plain.items() if standing.get(name) != value]
-        if acts:
-            writer = Writer(bank, key)
-            _, seq = writer.commit_acts(authority, acts, now)
-            Projector(bank.store, bank.rulings.authority).entry(bank.store.entry_at(seq), acts)
+    put(bank, key, SPACE, wanted)
     return read(bank, key)
 
 

@@ -279,6 +279,18 @@ class TurnRecall:
         return {"query": self.query, "stores": stores, "degraded": self.degraded}
 
 
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """The block of a turn, empty if nothing is known well enough, and what it was made of."""
+
+    block: str
+    found: TurnRecall
+
+    def to_json(self) -> dict[str, Any]:
+        """The block, and the records with the reason for each."""
+        return {"block": self.block, **self.found.to_json()}
+
+
 # The block
 
 _ODD = re.compile(r"<(?=[|/!?<a-zA-Z])|\[(?=/?INST\])|`{3,}|~{3,}|_\(")

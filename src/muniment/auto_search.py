@@ -11,18 +11,19 @@ from muniment.bank import Bank
 from muniment.identity.did import parse_did
 from muniment.ledger.acts import Remember
 from muniment.query import Asker
-from muniment.ranking import HYBRID, TEXT, Asked, Ranked, rank
+from muniment.ranking import HYBRID, TEXT, Asked, Ranked, background_of, rank, weighed
 from muniment.reading import Names, Reader
-from muniment.recall.fusion import Background, Evidence, Floor, stands
+from muniment.recall.fusion import Evidence, Floor, stands
 from muniment.recalling import Recaller
+from muniment.trust import TrustConfig, weigh
 
 if TYPE_CHECKING:
     from muniment.embed.base import Vectors
     from muniment.recall.lexical import Scored
+    from muniment.trust import Weights
 
 DEPTH = 40  # records that a ranking brings in
 BEHIND = 0.5  # what the ranking by the whole conversation counts beside that by the question
-_FEW = 16  # so few records are no background
 
 
 @dataclass(slots=True)
@@ -56,6 +57,8 @@ class Asking:
         floor: What evidence a record needs.
         limit: Records of one bank at most.
         shown: What was said already; what a bank says is added.
+        trust: Whose words may be shown, and what they weigh.
+        asker: Relative to whom `trust` tells sources: the agent that asks, whoever's bank it is.
     """
 
     turn: Turn
@@ -66,6 +69,8 @@ class Asking:
     floor: Floor
     limit: int
     shown: Shown
+    trust: TrustConfig
+    asker: Asker
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +93,9 @@ def search(bank: Bank, asking: Asking) -> list[Recalled]:
     turn, key = asking.turn, asking.key
     reader = Reader(bank, key, asking.names, Asker(frozenset({key}), frozenset()))
     authority = reader.enter()
-    candidates = _standing(bank, turn, asking.vector, asking.floor)
+    with bank.store.read():
+        weights = weigh(bank, asking.trust, asking.asker, unasked=True)
+    candidates = _standing(bank, turn, asking.vector, asking.floor, weights)
     by_ord = {one.ranked.ord: one for one in candidates}
     before = set(asking.shown.words)
     clear = [one for one in candidates if one.clears]
@@ -108,7 +115,9 @@ def search(bank: Bank, asking: Asking) -> list[Recalled]:
     return []
 
 
-def _standing(bank: Bank, turn: Turn, vector: Vectors | None, floor: Floor) -> list[_Candidate]:
+def _standing(
+    bank: Bank, turn: Turn, vector: Vectors | None, floor: Floor, weights: Weights | None
+) -> list[_Candidate]:
     """The candidates of a bank of which one clears the floor, and that clear half of it themselves.
 
     They rank by the question first, and by what was said before it second.
@@ -116,12 +125,12 @@ def _standing(bank: Bank, turn: Turn, vector: Vectors | None, floor: Floor) -> l
     readings = turn.readings
     if not readings:
         return []
-    lists = _ranked(bank, turn, vector)
+    lists = _ranked(bank, turn, vector, weights)
     first = readings[0]
     analyzer = bank.index.analyzer
     terms = [frozenset(term.text for term in analyzer.query(text).terms) for text in readings]
-    weights = scale(bank.index.stats().records)
-    background = _background(bank, vector)
+    of_words = scale(bank.index.stats().records)
+    background = background_of(bank, vector)
     scores: dict[int, float] = {}
     ranked: dict[int, Ranked] = {}
     for weight, found in zip((1.0, BEHIND), lists, strict=False):
@@ -134,7 +143,7 @@ def _standing(bank: Bank, turn: Turn, vector: Vectors | None, floor: Floor) -> l
     out = []
     for ord, one in ranked.items():
         words = _evidence(bank, turn.query, one, known=single)
-        held = 0.0 if words is None else max(mass(words.terms, reading, weights) for reading in terms)
+        held = 0.0 if words is None else max(mass(words.terms, reading, of_words) for reading in terms)
         evidence = Evidence(held, None, one.cosine)
         if stands(evidence, background, half):
             sigmas = None if one.cosine is None else background.sigmas(one.cosine)
@@ -145,17 +154,18 @@ def _standing(bank: Bank, turn: Turn, vector: Vectors | None, floor: Floor) -> l
     return sorted(out, key=lambda one: (-one.score, -one.ranked.ord))
 
 
-def _ranked(bank: Bank, turn: Turn, vector: Vectors | None) -> list[list[Ranked]]:
+def _ranked(bank: Bank, turn: Turn, vector: Vectors | None, weights: Weights | None) -> list[list[Ranked]]:
     """By the question, and by the question with what was said before it, where that is more."""
+    allow = None if weights is None else weights > 0
     lists: list[list[Ranked]] = []
     mode = TEXT if vector is None else HYBRID
     if has_words(turn.question):
         asked = Asked(turn.question, mode, vector)
-        lists.append(rank(bank, asked, DEPTH, None, past=False, context=True))
+        lists.append(rank(bank, asked, DEPTH, allow, past=False, context=True, depth=DEPTH))
     if turn.earlier and (len(turn.readings) > 1 or not lists):
         asked = Asked(turn.query, TEXT if lists else mode, None if lists else vector)
-        lists.append(rank(bank, asked, DEPTH, None, past=False, context=True))
-    return lists
+        lists.append(rank(bank, asked, DEPTH, allow, past=False, context=True, depth=DEPTH))
+    return [weighed(found, weights) for found in lists]
 
 
 def _evidence(bank: Bank, query: str, one: Ranked, *, known: bool) -> Scored | None:
@@ -163,12 +173,3 @@ def _evidence(bank: Bank, query: str, one: Ranked, *, known: bool) -> Scored | N
     if known:
         return one.words
     return bank.index.explain(query, one.ord)
-
-
-def _background(bank: Bank, vector: Vectors | None) -> Background:
-    """The cosines of records that have nothing to do with the question."""
-    meaning = bank.host.meaning
-    if vector is None or meaning is None:
-        return Background(0.0, 0.0, 0)
-    found = bank.vectors(meaning.model, len(vector)).background(vector)
-    return found if found.rows >= _FEW else found._replace(spread=0.0)

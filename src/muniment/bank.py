@@ -7,7 +7,7 @@ no flag, name or index says otherwise.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,21 +22,27 @@ from muniment.epoch_keys import EpochKeys
 from muniment.keyring.custody import Keyring
 from muniment.keyring.journal import Journal
 from muniment.ledger.authority import Authority
-from muniment.opening import Opener
+from muniment.opening import Opener, Seals
 from muniment.platform.entropy import Entropy
 from muniment.rulings import Rulings
 from muniment.store.base import BankStore
+from muniment.witness import Witness
 
 if TYPE_CHECKING:
     from muniment.archive_room import ArchiveRoom
+    from muniment.counted import Counted
     from muniment.meaning import Meaning
     from muniment.recall.lexical import WordIndex
     from muniment.recall.vectors import VectorIndex
+    from muniment.reranking import Reranking
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What a peer gives to each of its banks; `meaning` where an embedder is configured, `archive` where blobs go."""
+    """What a peer gives to each of its banks; `meaning`, `reranking` and `witness` where they are configured.
+
+    `archive` is where its packs lie.
+    """
 
     keyring: Keyring
     journal: Journal
@@ -44,28 +50,49 @@ class Host:
     entropy: Entropy
     settings: Settings
     meaning: Meaning | None = None
+    reranking: Reranking | None = None
+    witness: Witness | None = None
     archive: ArchiveRoom | None = None
 
 
 class Bank:
     """One bank's store, authority and word index, shared by the doors of all callers of this process."""
 
-    def __init__(self, store: BankStore, host: Host, index_folder: Path | None) -> None:
+    def __init__(
+        self,
+        store: BankStore,
+        host: Host,
+        index_folder: Path | None,
+        enter: Callable[[], None] | None = None,
+    ) -> None:
         self.store, self.host = store, host
+        self._enter = enter  # refuses who comes to a bank that was taken off the list
         self.rulings = Rulings(store)
+        self.seals = Seals(store)
         self._index_folder = index_folder
         self._index: WordIndex | None = None
         self._vectors: dict[tuple[str, int], VectorIndex] = {}
         self._keys: dict[bytes, EpochKeys] = {}
+        self._counted: Counted | None = None
         self._writes = 0  # depth of `write`
         self._erased: set[int] = set()  # ords whose words still have to leave the index
         self._scrub_due = False
         self._kept: dict[bytes, EntryId | None] = {}
+        self._witnessed = host.witness is None  # compared with the witness by this process
 
     @property
     def id(self) -> BankId:
         """The CID of the founding entry."""
         return self.store.bank
+
+    def enter(self) -> None:
+        """Refuse everybody where the bank was deleted on this peer.
+
+        Raises:
+            UnknownBank: It was.
+        """
+        if self._enter is not None:
+            self._enter()
 
     @property
     def authority(self) -> Authority:
@@ -101,6 +128,29 @@ class Bank:
             yield authority
         if not self._writes:
             self._scrub()
+            if self.host.witness is not None and self._witnessed:
+                self.host.witness.note(self.store, self.host.keyring.keys())
+
+    def compare(self) -> None:
+        """Once a process, compare the bank with what its witness has seen of it.
+
+        Raises:
+            RolledBack: It is older, or entries are gone.
+        """
+        if not self._witnessed and self.host.witness is not None:
+            with self.store.read():
+                self.host.witness.check(self.store)
+            self._witnessed = True
+
+    def accept(self) -> None:
+        """Let the witness take the bank as it is."""
+        if self.host.witness is not None:
+            self.host.witness.renew(self.store, self.host.keyring.keys())
+            self._witnessed = True
+
+    def witness_gaps(self, known: Container[EntryId]) -> list[tuple[str, str, str]]:
+        """Tips that the witness has seen and that are not `known`: (id, author DID, reason)."""
+        return [] if self.host.witness is None else self.host.witness.gaps(self.store, known)
 
     def destroy(self, version: VersionId, place: tuple[int, int]) -> None:
         """Destroy a body now, and its traces in log and index once the transaction is on the disk."""
@@ -128,6 +178,7 @@ class Bank:
 
     @contextmanager
     def _transaction(self) -> Iterator[Authority]:
+        self.enter()
         with self.store.write():
             self.rulings.refresh()
             seen = self.rulings.mark()
@@ -148,6 +199,15 @@ class Bank:
         A transaction of several entries is undone as a whole, so the journal has to remember this one.
         """
         return self._kept.setdefault(key, tip)
+
+    @property
+    def counted(self) -> Counted:
+        """What counts in this bank, in the form that a sync compares."""
+        if self._counted is None:
+            from muniment.counted import Counted
+
+            self._counted = Counted(self)
+        return self._counted
 
     @property
     def index(self) -> WordIndex:

@@ -93,7 +93,9 @@ class Blobs:
         if not room.begun:
             return Collected(0, 0, 0, 0, dry_run)
         needed: set[bytes] = set()
-        for bank in self._peer.all_banks():
+        listed = self._peer.standing_store()
+        for row in [] if listed is None else listed.banks(unlisted=True):
+            bank = self._peer.bank(row.bank)
             found = pointers(bank)
             if found is None:
                 reason = "a bank has archive acts that do not open here, so what they need is not known"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from muniment.base.errors import InvalidInput
 from muniment.platform.files import explain
@@ -24,6 +24,14 @@ _CHOICES = {
 _ANCESTOR: dict[str, Any] = {"analyzer": "plain", "fusion": "rrf", "context": False}
 
 
+class DefaultBank(NamedTuple):
+    """A bank that an agent gets by the settings: its name, the level, and whose it is (None: every agent's)."""
+
+    name: str
+    level: str = "write"
+    agent: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The settings of one peer folder.
@@ -36,9 +44,13 @@ class Settings:
         k1: How soon a repeated word stops adding to the score; `b` how much long texts are held back.
         context: Whether the neighbours and the whole conversation of a record count.
         fusion: How words and meaning become one ranking: `convex`, weighted by evidence, or `rrf`, by rank.
+        memory_enabled: Whether hosts give their agents memory tools; the command line works all the same.
         busy_ms: How long a write waits for another process, in milliseconds.
+        witness: A file outside this folder that remembers how far each bank was; None for none.
+        default_memory_banks: Banks that agents get once and that are attached to their sessions.
         embedding: What turns text into vectors: the block of `muniment.embed.options`; None for words alone.
         archive: What goes into the archive and where it lies: the block of `muniment.archive.options`.
+        rerank: What looks at the best records again: the block of `muniment.embed.rerank_options`; None for nothing.
     """
 
     agent: str | None = None
@@ -49,9 +61,13 @@ class Settings:
     b: float = 0.75
     context: bool = True
     fusion: Literal["convex", "rrf"] = "convex"
+    memory_enabled: bool = True
     busy_ms: int = 10_000
+    witness: str | None = None
+    default_memory_banks: tuple[DefaultBank, ...] = ()
     embedding: Mapping[str, Any] | None = None
     archive: Mapping[str, Any] | None = None
+    rerank: Mapping[str, Any] | None = None
 
     @property
     def weights(self) -> ContextWeights | None:
@@ -99,10 +115,10 @@ def from_mapping(values: Any, where: str) -> Settings:
             raise InvalidInput(
                 f"{where}: unknown setting {str(name)[:40]!r}", f"Settings are {', '.join(known)}."
             )
-        if name == "embedding":
-            _check_embedding(value, where)
-        elif name == "archive":
-            _check_archive(value, where)
+        if name in {"embedding", "rerank", "archive"}:
+            _check_block(str(name), value, where)
+        elif name == "default_memory_banks":
+            values = {**values, name: _default_banks(value, where)}
         elif not _fits(name, value):
             raise InvalidInput(
                 f"{where}: {name} can't be {value!r}", "See docs/settings.md for what it takes."
@@ -111,14 +127,12 @@ def from_mapping(values: Any, where: str) -> Settings:
     return Settings(**{**base, **{str(name): value for name, value in values.items()}})
 
 
-def _check_embedding(value: Any, where: str) -> None:
-    """Refuse a block that opens no embedder. Its values are not repeated: one may be a key, misplaced."""
+def _check_block(name: str, value: Any, where: str) -> None:
+    """Refuse a block that describes nothing. Its values are not repeated: one may be a key, misplaced."""
     if value is None:
         return
-    from muniment.embed.options import options
-
     try:
-        options(value)
+        _block_reader(name)(value)
     except InvalidInput as error:
         fault = error
     else:
@@ -126,23 +140,61 @@ def _check_embedding(value: Any, where: str) -> None:
     raise InvalidInput(f"{where}: {fault.message}", fault.next_step)
 
 
-def _check_archive(value: Any, where: str) -> None:
-    from muniment.archive.options import options
+def _block_reader(name: str) -> Callable[[Any], object]:
+    """What reads a block, brought only where there is one."""
+    if name == "archive":
+        from muniment.archive.options import options as archive_options
 
-    try:
-        options(value)
-    except InvalidInput as error:
-        raise InvalidInput(f"{where}: {error.message}", error.next_step) from None
+        return archive_options
+    if name == "rerank":
+        from muniment.embed.rerank_options import rerank_options
+
+        return rerank_options
+    from muniment.embed.options import options
+
+    return options
+
+
+def _default_banks(value: Any, where: str) -> tuple[DefaultBank, ...]:
+    """A list for every agent, or lists by agent; each entry a name (write), or a name and a level."""
+    lists = value if isinstance(value, Mapping) else {None: value}
+    found = []
+    for agent, items in lists.items():
+        if not isinstance(items, list) or not (agent is None or (isinstance(agent, str) and agent)):
+            raise InvalidInput(
+                f"{where}: default_memory_banks can't be {str(value)[:60]!r}",
+                "Write a list of banks, or a list for each agent's name.",
+            )
+        found += [_default_bank(item, agent, where) for item in items]
+    return tuple(found)
+
+
+def _default_bank(item: Any, agent: str | None, where: str) -> DefaultBank:
+    named = {"name": item} if isinstance(item, str) else item
+    if not isinstance(named, Mapping) or not isinstance(named.get("name"), str) or not named["name"].strip():
+        raise InvalidInput(
+            f"{where}: default_memory_banks has {str(item)[:60]!r}",
+            "An entry is the name of a bank, or {name: NAME, level: read}.",
+        )
+    if unknown := {str(key) for key in named} - {"name", "level"}:
+        raise InvalidInput(
+            f"{where}: an entry of default_memory_banks has no {sorted(unknown)[0][:40]!r}",
+            "It has a name and a level.",
+        )
+    level = named.get("level", "write")
+    if level not in ("read", "write"):
+        raise InvalidInput(f"{where}: default_memory_banks gives {str(level)[:40]!r}", "Give read or write.")
+    return DefaultBank(named["name"].strip(), level, agent)
 
 
 def _fits(name: str, value: Any) -> bool:
-    if name == "agent":
+    if name in {"agent", "witness"}:
         return value is None or (isinstance(value, str) and bool(value))
     if name in _CHOICES:
         return value in _CHOICES[name]
     if name == "language":
         return isinstance(value, str) and bool(value)
-    if name == "context":
+    if name in {"context", "memory_enabled"}:
         return isinstance(value, bool)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False

@@ -96,7 +96,18 @@ class BankCorpus(Followed):
 
 def parts_of(act: Remember) -> tuple[str, ...]:
     """What is ranked of a record: key, title, text, tags, and the aliases named in its metadata."""
+    said = [part for part in (act.key, act.title, act.text) if part]
+    return (*said, *act.tags, *aliases_of(act))
+
+
+def aliases_of(act: Remember) -> tuple[str, ...]:
+    """The other names of a record: texts under `aliases` in its metadata."""
     aliases: Any = (act.metadata or {}).get("aliases", ())
     names = (aliases,) if isinstance(aliases, str) else aliases if isinstance(aliases, list | tuple) else ()
-    said = [part for part in (act.key, act.title, act.text) if part]
-    return (*said, *act.tags, *(name for name in names if isinstance(name, str)))
+    return tuple(name for name in names if isinstance(name, str))
+
+
+def names_of(act: Remember) -> tuple[str, ...]:
+    """By what a question may name a record: title, aliases, key, and what stands behind the key's last dot."""
+    key = act.key or ""
+    return tuple(name for name in (act.title, key, key.rpartition(".")[2], *aliases_of(act)) if name)

@@ -9,6 +9,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from muniment.base.errors import MunimentError
+from muniment.base.ids import cid_text
 
 if TYPE_CHECKING:
     from muniment.peer import Peer
@@ -38,7 +39,7 @@ def examine(peer: Peer) -> list[Finding]:
     if peer.exists:
         findings += _keys(peer)
         findings += [finding for info in _agents(peer, findings) for finding in _bank(peer, info)]
-    return [*findings, *_archive(peer), *_embedder(peer)]
+    return [*findings, *_witness(peer), *_archive(peer), *_embedder(peer)]
 
 
 def _archive(peer: Peer) -> Iterator[Finding]:
@@ -121,6 +122,26 @@ def _bank(peer: Peer, name: str) -> Iterator[Finding]:
         return
     megabytes = stats.file_bytes / 1e6
     yield Finding(label, OK, f"{stats.records} records, {stats.entries} entries, {megabytes:.1f} MB")
+
+
+def _witness(peer: Peer) -> Iterator[Finding]:
+    """Banks that the witness has seen and that are not here; which are older than it says, reading them tells."""
+    witness = peer.host.witness
+    if witness is None:
+        return
+    try:
+        seen = witness.banks()
+        store = peer.standing_store()
+        here = {cid_text(row.bank) for row in store.banks(unlisted=True)} if store is not None else set()
+    except MunimentError as error:
+        yield Finding("witness", FAIL, error.message, error.next_step)
+        return
+    missing = [name for name in seen if name not in here]
+    if missing:
+        step = "Restore the peer folder from its newest copy, or fetch them from another peer."
+        yield Finding("witness", FAIL, f"banks that it has seen are missing: {', '.join(missing)}", step)
+    else:
+        yield Finding("witness", OK, f"{witness.path}, {len(seen)} banks seen")
 
 
 def _embedder(peer: Peer) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from muniment.archive.pack import open_payload
 from muniment.archive.source import BlobSource, Download, fetch
 from muniment.bank import Bank
 from muniment.base.errors import BlobDamaged, MunimentError, Refused, RefusedPack, StorageError, UnknownBlob
-from muniment.base.ids import BlobName
+from muniment.base.ids import BlobName, VersionId
 from muniment.base.limits import LIMITS
 from muniment.ledger import acts
 from muniment.ledger import entry as entries
@@ -71,6 +71,15 @@ def body_here(bank: Bank, opener: Opener, row: VersionRow) -> bytes | None:
         except (UnknownBlob, StorageError, RefusedPack):
             continue
     return None
+
+
+def archived_body(bank: Bank, seq: int, act: int) -> bytes | None:
+    """The signed body at a place whose text is in the archive, from a pack of this peer, with any key that opens it."""
+    row = bank.store.version_at(VersionId(bank.store.entry_at(seq).id, act))
+    if row is None:
+        return None
+    found = (body_here(bank, opener, row) for opener in bank.openers())
+    return next((body for body in found if body is not None), None)
 
 
 def body_from(

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from muniment.bank import Bank
 from muniment.base.errors import UnknownRecord
-from muniment.base.ids import VersionId
+from muniment.base.ids import VersionId, parse_version
 from muniment.ledger.acts import Forget
 from muniment.ledger.authority import Authority
 from muniment.project import Projector
 from muniment.reading import Reader
-from muniment.store.base import Naming, State, VersionRow
+from muniment.store.base import LIVE_ONLY, Naming, State, VersionRow
+from muniment.values import newest, put
 from muniment.views import Record
 from muniment.writing import Writer
+
+SPACE, LAST = "clear", "last"
+_AT_ONCE = 10_000  # versions that one act names
 
 
 def forget(bank: Bank, key: bytes, reader: Reader, ref: str) -> list[Record]:
@@ -57,6 +61,47 @@ def undo(bank: Bank, key: bytes, reader: Reader, ref: str) -> list[Record]:
         return _again(bank, reader, hidden)
 
 
+def clear(bank: Bank, key: bytes) -> int:
+    """Hide all that is live, in one transaction; returns how many versions.
+
+    Which acts did it is kept as a value of the bank, so that it can be undone as a whole.
+
+    Raises:
+        NotPermitted | WaitingForKey | KeyUsedElsewhere | StorageError: As their names say.
+    """
+    now, count, acts = bank.host.clock.now_ms(), 0, []
+    with bank.write() as authority:
+        authority.check_write(key, now)
+        ords = bank.store.select(LIVE_ONLY)
+        for at in range(0, len(ords), _AT_ONCE):
+            rows = bank.store.versions(ords[at : at + _AT_ONCE])
+            act = Forget(versions=tuple(map(bank.store.version_id, rows)))
+            acts.append(str(_commit(bank, key, authority, act, now)))
+            count += len(rows)
+        if acts:
+            put(bank, key, SPACE, {LAST: acts})
+    return count
+
+
+def unclear(bank: Bank, key: bytes) -> int:
+    """Bring back what `clear` hid last; returns how many versions are live again.
+
+    Raises:
+        UnknownRecord: Nothing was cleared, or it was brought back already.
+        NotPermitted | WaitingForKey | KeyUsedElsewhere | StorageError: As their names say.
+    """
+    now = bank.host.clock.now_ms()
+    with bank.write() as authority:
+        authority.check_write(key, now)
+        acts = newest(bank, authority, key, SPACE).get(LAST)
+        if not isinstance(acts, list) or not acts:
+            raise UnknownRecord("nothing was cleared", "One memory comes back with `muniment forget --undo`.")
+        before = bank.store.counts().get(State.LIVE, 0)
+        _commit(bank, key, authority, Forget(undo=tuple(map(parse_version, acts))), now)
+        put(bank, key, SPACE, {LAST: None})
+        return bank.store.counts().get(State.LIVE, 0) - before
+
+
 def _forgets(bank: Bank, rows: list[VersionRow]) -> tuple[VersionId, ...]:
     """The forget acts that name these versions."""
     names = bank.store.namings([bank.store.version_id(row) for row in rows])
@@ -64,9 +109,10 @@ def _forgets(bank: Bank, rows: list[VersionRow]) -> tuple[VersionId, ...]:
     return tuple(sorted(VersionId(bank.store.entry_at(seq).id, act) for seq, act in acts))
 
 
-def _commit(bank: Bank, key: bytes, authority: Authority, act: Forget, now: int) -> None:
-    _, seq = Writer(bank, key).commit_acts(authority, [act], now)
+def _commit(bank: Bank, key: bytes, authority: Authority, act: Forget, now: int) -> VersionId:
+    entry, seq = Writer(bank, key).commit_acts(authority, [act], now)
     Projector(bank.store, bank.rulings.authority).entry(bank.store.entry_at(seq), [act])
+    return VersionId(entry.id, 0)
 
 
 def _again(bank: Bank, reader: Reader, rows: list[VersionRow]) -> list[Record]:

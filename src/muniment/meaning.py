@@ -18,6 +18,7 @@ from muniment.opening import Opener
 from muniment.project import own_keys
 from muniment.recall.vector_corpus import VectorRow
 from muniment.store.base import State, VectorPlace, VersionRow
+from muniment.waiting import Waiting
 
 if TYPE_CHECKING:
     from muniment.bank import Bank
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 # What keeps an embedder from answering: it, its extra, or a keyring that does not give its API key.
 _HARMLESS = (EmbedderError, MissingExtra, KeyringError)
 _LOG = logging.getLogger("muniment")
-_LATE = 4  # questions that wait for an embedder at once, beyond which none is asked any more
 _CHUNK = 512  # rows looked at together
 
 
@@ -46,7 +46,7 @@ class Meaning:
         self._open = open_embedder
         self._embedder: Embedder | None = None
         self._lock = threading.Lock()
-        self._late: list[threading.Thread] = []  # questions whose vector was not waited for
+        self._waiting = Waiting("embedder", "muniment-query")
 
     @property
     def embedder(self) -> Embedder:
@@ -91,20 +91,8 @@ class Meaning:
             text: The question.
             seconds: How long to wait.
         """
-        made: list[tuple[Vectors | None, str | None]] = []
-        thread = threading.Thread(
-            target=lambda: made.append(self.query(text)), name="muniment-query", daemon=True
-        )
-        with self._lock:
-            self._late = [late for late in self._late if late.is_alive()]
-            if len(self._late) >= _LATE:
-                return None, "the embedder is busy with earlier questions"
-            self._late.append(thread)
-            thread.start()
-        thread.join(max(0.0, seconds))
-        if made:
-            return made[0]
-        return None, "the embedder did not answer in time" if thread.is_alive() else "the embedder failed"
+        found = self._waiting.within(lambda: self.query(text), seconds)
+        return (None, found) if isinstance(found, str) else found
 
     def close(self) -> None:
         """Let go of the model or the connection."""

@@ -6,8 +6,8 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from muniment.base.errors import RefusedBody
-from muniment.base.ids import EntryId
+from muniment.base.errors import RefusedBody, StoreCorrupt
+from muniment.base.ids import EntryId, cid_text
 from muniment.epoch_keys import EpochKeys
 from muniment.ledger import entry as entries
 from muniment.ledger.acts import (
@@ -18,17 +18,18 @@ from muniment.ledger.acts import (
     Act,
     Archive,
     Remember,
-    Set,
     UnknownAct,
     Vector,
     from_bytes,
 )
 from muniment.ledger.authority import Authority
 from muniment.ledger.control import EpochId
-from muniment.ledger.entry import ActRef, Entry
+from muniment.ledger.entry import ActRef, Entry, Header
 from muniment.ledger.stub import Stub
+from muniment.rulings import proved
 from muniment.store.base import BankStore, VectorPlace, VersionRow
 
+_MOST_CHECKED = 4096
 Stamps = dict[int, tuple[EntryId, tuple[EntryId, int] | None]]
 
 
@@ -45,6 +46,83 @@ class SetPlace(NamedTuple):
     seq: int
     act: int
     author: bytes
+
+
+def open_acts(
+    authority: Authority,
+    epoch_keys: EpochKeys,
+    entry: Entry,
+    bodies: Sequence[bytes | None],
+    erased: Container[int] = (),
+    stubs: Mapping[int, Stub] | None = None,
+) -> list[Act | Stub] | NoKey:
+    """All acts of an entry, or why they stay shut; those at places `erased` are without effect.
+
+    Where a body is not here, its stub stands in for it, if there is one in `stubs`.
+
+    Raises:
+        RefusedBody: A body does not open, is not canonical or not of its kind: the entry is unreadable.
+    """
+    header = entry.header
+    if header.epoch is None:
+        return []
+    key = epoch_keys.get(authority, header.epoch)
+    if key is None:
+        return NoKey(missing_body=False)
+    opened: list[Act | Stub] = []
+    for index, (ref, sealed) in enumerate(zip(header.acts, bodies, strict=True)):
+        if index in erased:
+            opened.append(UnknownAct(ref.kind))
+            continue
+        if sealed is None:
+            if stubs is None or index not in stubs:
+                return NoKey(missing_body=True)
+            opened.append(stubs[index])
+            continue
+        bound_to = entries.associated(entry.bank, header.epoch, header.by, ref.kind, index)
+        opened.append(from_bytes(ref.kind, entries.open_body(key, sealed, bound_to)))
+    return opened
+
+
+class Seals:
+    """Headers of stored entries whose signatures were checked by this process, the latest of them."""
+
+    def __init__(self, store: BankStore) -> None:
+        self._store = store
+        self._checked: dict[EntryId, Header] = {}
+
+    def header(self, seq: int) -> Header:
+        """The signed header of a stored entry.
+
+        Raises:
+            StoreCorrupt: It is not what was taken in.
+        """
+        row = self._store.entry_at(seq)
+        header = self._checked.get(row.id)  # the store compares the id with the bytes at each look
+        if header is None:
+            header = proved(row.envelope, self._store.bank).header
+            if len(self._checked) >= _MOST_CHECKED:
+                self._checked.clear()
+            self._checked[row.id] = header
+        return header
+
+
+def _as_signed(row: VersionRow, header: Header, sealed: bytes, epoch: tuple[EntryId, int] | None) -> bool:
+    """Whether a row says of its entry what the entry's signed header says, and the body is the one named there."""
+    if row.author != header.by or row.at != header.at or epoch != header.epoch or row.act >= len(header.acts):
+        return False
+    try:
+        entries.check_body(header.acts[row.act], sealed)
+    except RefusedBody:
+        return False
+    return header.acts[row.act].kind == REMEMBER
+
+
+def _says(row: VersionRow, act: Act | None) -> bool:
+    """Whether a row says of its act what the act says."""
+    return isinstance(act, Remember) and (row.record, row.created, row.type, row.tool, row.recalled) == (
+        act.id, act.created, act.type, act.tool, act.recalled,
+    )  # fmt: skip
 
 
 class Opener:
@@ -72,32 +150,12 @@ class Opener:
         erased: Container[int] = (),
         stubs: Mapping[int, Stub] | None = None,
     ) -> list[Act | Stub] | NoKey:
-        """All acts of an entry, or why they stay shut; those at places `erased` are without effect.
-
-        Where a body is not here, its stub stands in for it, if there is one in `stubs`.
+        """All acts of an entry, as `open_acts` opens them.
 
         Raises:
-            RefusedBody: A body does not open, is not canonical or not of its kind: the entry is unreadable.
+            RefusedBody: The entry is unreadable.
         """
-        header = entry.header
-        if header.epoch is None:
-            return []
-        key = self._keys.get(self._authority, header.epoch)
-        if key is None:
-            return NoKey(missing_body=False)
-        opened: list[Act | Stub] = []
-        for index, (ref, sealed) in enumerate(zip(header.acts, bodies, strict=True)):
-            if index in erased:
-                opened.append(UnknownAct(ref.kind))
-                continue
-            if sealed is None:
-                if stubs is None or index not in stubs:
-                    return NoKey(missing_body=True)
-                opened.append(stubs[index])
-                continue
-            bound_to = entries.associated(entry.bank, header.epoch, header.by, ref.kind, index)
-            opened.append(from_bytes(ref.kind, entries.open_body(key, sealed, bound_to)))
-        return opened
+        return open_acts(self._authority, self._keys, entry, bodies, erased, stubs)
 
     def remembered(self, rows: Sequence[VersionRow]) -> list[Remember | None]:
         """The words of versions; None where a body is gone or stays shut."""
@@ -108,6 +166,33 @@ class Opener:
         acts = [self._one(row, REMEMBER, sealed) for row, sealed in zip(rows, bodies, strict=True)]
         return [act if isinstance(act, Remember) else None for act in acts]
 
+    def proved(self, rows: Sequence[VersionRow], seals: Seals) -> list[Remember | None]:
+        """As `remembered`, for words that are shown: each is held against its entry's signature.
+
+        Raises:
+            StoreCorrupt: A row, a body or an entry is not what was signed. It is never shown, and never left
+                out in silence.
+        """
+        if not rows:
+            return []
+        bodies = self._store.bodies([(row.seq, row.act) for row in rows])
+        self.stamps = self._store.stamps(list({row.seq for row in rows}))
+        found: list[Remember | None] = []
+        for row, sealed in zip(rows, bodies, strict=True):
+            if sealed is None:
+                found.append(None)
+                continue
+            header = seals.header(row.seq)
+            shut = self._sealing(row.seq)[1] is None
+            act = None if shut else self._one(row, REMEMBER, sealed)
+            if not _as_signed(row, header, sealed, self.stamps[row.seq][1]) or not (shut or _says(row, act)):
+                raise StoreCorrupt(
+                    f"a memory of bank {cid_text(self._store.bank)} is not what was signed (entry {row.seq})",
+                    "Run `muniment verify`; restore the file from a backup or fetch the bank from another peer.",
+                )
+            found.append(act if isinstance(act, Remember) else None)
+        return found
+
     def vectors(self, places: Sequence[VectorPlace]) -> list[Vector | None]:
         """Vector acts; None where a body is gone or stays shut."""
         bodies = self._store.bodies([(place.seq, place.act) for place in places])
@@ -115,12 +200,11 @@ class Opener:
         acts = [self._one(place, VECTOR, sealed) for place, sealed in zip(places, bodies, strict=True)]
         return [act if isinstance(act, Vector) else None for act in acts]
 
-    def values(self, places: Sequence[SetPlace]) -> list[Set | None]:
-        """`set` acts; None where a body is gone or stays shut."""
-        bodies = self._store.bodies([(place.seq, place.act) for place in places])
-        self.stamps = self._store.stamps(list({place.seq for place in places}))
-        acts = [self._one(place, SET, sealed) for place, sealed in zip(places, bodies, strict=True)]
-        return [act if isinstance(act, Set) else None for act in acts]
+    def value(self, place: SetPlace, kind: int = SET) -> Act | None:
+        """A `set` act, or a `describe` act if `kind` says so; None where its body is gone or stays shut."""
+        (sealed,) = self._store.bodies([(place.seq, place.act)])
+        self.stamps = self._store.stamps([place.seq])
+        return self._one(place, kind, sealed)
 
     def archives(self, places: Sequence[SetPlace]) -> list[Archive | None]:
         """Archive acts; None where a body is gone or stays shut."""

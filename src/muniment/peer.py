@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -12,25 +12,22 @@ from typing import TYPE_CHECKING, Any
 from muniment.agent import Agent
 from muniment.archive.options import options as archive_options
 from muniment.archive_room import ArchiveRoom
-from muniment.bank import Bank, Host
+from muniment.bank import Bank
 from muniment.base.clock import Clock
 from muniment.base.errors import (
-    Ambiguous,
     InvalidInput,
-    LimitExceeded,
     StorageError,
     UnknownAgent,
     UnknownBank,
 )
 from muniment.base.ids import BankId, cid_text
-from muniment.base.limits import LIMITS
-from muniment.config import Settings, load
+from muniment.config import load
 from muniment.founding import agent_founders, found
+from muniment.hosting import Models, host_of
 from muniment.identity.did import parse_did, to_did
-from muniment.keyring.custody import Keyring
-from muniment.keyring.journal import Journal
+from muniment.names import check_name
 from muniment.platform.clock import SystemClock
-from muniment.platform.entropy import Entropy, SystemEntropy
+from muniment.platform.entropy import Entropy
 from muniment.platform.folders import PeerFolder, home_path
 from muniment.store.base import BankStore, State
 from muniment.store.peer import AgentRow, PeerStore
@@ -39,16 +36,16 @@ from muniment.views import AgentInfo
 
 if TYPE_CHECKING:
     from muniment.blob_care import Blobs
+    from muniment.carrying import CarriedIn
     from muniment.credentials import Credentials
     from muniment.doctor import Finding
     from muniment.embed.base import Embedder
-    from muniment.meaning import Meaning
+    from muniment.embed.rerank import Reranker
+    from muniment.rotation import Keys
     from muniment.session import Session
+    from muniment.shared_banks import Banks
 
-AGENT_VARIABLE = "MUNIMENT_AGENT"
 OWNER = "owner"
-DEFAULT_AGENT = "default"
-UNSEALED = "file mode"  # keys that nothing but the mode of their file protects
 
 
 class Peer:
@@ -57,6 +54,8 @@ class Peer:
     Attributes:
         home: The peer folder.
         archive: Its packs, and who else may have blobs.
+        default_memory_banks: What the settings name, as of opening or the last `reload`.
+        passphrase: Asked when a sealed keyring has to be opened, or None.
     """
 
     def __init__(
@@ -68,35 +67,29 @@ class Peer:
         entropy: Entropy | None = None,
         busy_ms: int | None = None,
         embedder: Embedder | None = None,
+        reranker: Reranker | None = None,
     ) -> None:
         self.home = home
+        self.passphrase = passphrase
         self.folder = PeerFolder(home)
         settings = load(home)
+        self.default_memory_banks = settings.default_memory_banks
         self._busy_ms = settings.busy_ms if busy_ms is None else busy_ms
-        entropy = entropy or SystemEntropy()
-        keyring = Keyring.open(self.folder, passphrase, entropy)
-        journal = Journal(self.folder)
-        meaning = self._meaning(settings, embedder)
         clock = clock or SystemClock()
         self.archive = ArchiveRoom(self.folder, archive_options(settings.archive), clock)
-        self.host = Host(keyring, journal, clock, entropy, settings, meaning, self.archive)
+        models = Models(embedder, reranker, self.credentials.get)
+        self.host = host_of(
+            self.archive,
+            settings,
+            models,
+            passphrase=passphrase,
+            clock=clock,
+            entropy=entropy,
+            busy_ms=self._busy_ms,
+        )
         self._store: PeerStore | None = None
         self._banks: dict[str, Bank] = {}
         self._lock = threading.RLock()
-
-    def _meaning(self, settings: Settings, embedder: Embedder | None) -> Meaning | None:
-        """The embedder that is given, or that the settings describe; it is opened when it is needed."""
-        block = settings.embedding
-        if embedder is None and not block:
-            return None
-        from muniment.meaning import Meaning
-
-        def opened() -> Embedder:
-            from muniment.embed.factory import open_embedder
-
-            return embedder or open_embedder(block or {}, self.credentials.get)
-
-        return Meaning(opened)
 
     def __enter__(self) -> Peer:
         return self
@@ -125,14 +118,15 @@ class Peer:
                 self._store = None
             self.archive.close()
             self.host.journal.close()
-            if self.host.meaning is not None:
-                self.host.meaning.close()
+            for model in (self.host.meaning, self.host.reranking):
+                if model is not None:
+                    model.close()
 
     # Agents
 
     def agents(self) -> list[AgentInfo]:
         """The agents of this peer, by name."""
-        return [self._info(row) for row in self._rows()]
+        return [self._info(row) for row in self.agent_rows()]
 
     def agent_info(self, name: str) -> AgentInfo:
         """One agent, with the number of its records.
@@ -140,7 +134,7 @@ class Peer:
         Raises:
             UnknownAgent: None goes by that name.
         """
-        return self._info(self._row(name), count=True)
+        return self._info(self.agent_row(name), count=True)
 
     def agent(self, name: str, create: bool = False) -> Agent:
         """The agent of that name.
@@ -155,7 +149,7 @@ class Peer:
         row = self._find(name)
         if row is None:
             if not create:
-                self._row(name)
+                self.agent_row(name)
             return self.new_agent(name, _or_existing=True)
         return self._open(row)
 
@@ -182,7 +176,7 @@ class Peer:
             key = self.host.keyring.create(label=name)
             by = owner if self.host.keyring.has(owner) else key
             founders = agent_founders(key, owner)
-            store = found(self.host, by, founders, self._make_store)
+            store = found(self.host, by, founders, self.make_store)
             now = self.host.clock.now_ms()
             try:
                 row = self._made_store().add_agent(name, key, store.bank, owner, now)
@@ -201,22 +195,9 @@ class Peer:
             UnknownAgent: There is none, or none of that name; an unknown name never makes one.
             Ambiguous: There are several and none is named.
         """
-        name = asked or os.environ.get(AGENT_VARIABLE) or self.host.settings.agent
-        if name:
-            return self.agent(name)
-        rows = self._rows()
-        if len(rows) == 1:
-            return self._open(rows[0])
-        if not rows:
-            if for_write:
-                return self.agent(DEFAULT_AGENT, create=True)
-            raise UnknownAgent(
-                f"nothing is remembered in {self.home} yet", 'Start with: muniment remember "…"'
-            )
-        names = [row.name for row in rows]
-        raise Ambiguous(
-            "this peer has several agents", names, "Name one with --agent, or set MUNIMENT_AGENT."
-        )
+        from muniment.choosing import chosen
+
+        return chosen(self, asked, for_write=for_write)
 
     def session(self, name: str, agent: str | Agent) -> Session:
         """A conversation of an agent of this peer; see `Agent.session`.
@@ -227,6 +208,20 @@ class Peer:
         """
         return (self.agent(agent) if isinstance(agent, str) else agent).session(name)
 
+    def reload(self) -> None:
+        """Read `default_memory_banks` again, and give and attach what it names by now.
+
+        Other settings hold from the next time the peer is opened.
+
+        Raises:
+            InvalidInput: The file is no list of settings, or one has no meaning; nothing is changed.
+            MunimentError: A bank can't be made or granted.
+        """
+        from muniment.default_banks import reload
+
+        self.default_memory_banks = load(self.home).default_memory_banks
+        reload(self)
+
     def name_of(self, key: bytes) -> str | None:
         """What this peer calls a key: an agent's name, `owner`, or a name given to it; None if nothing."""
         store = self._peer_store()
@@ -234,6 +229,20 @@ class Peer:
             return None
         row = store.agent_by_key(key)
         return store.name_of(key) if row is None else row.name
+
+    @property
+    def banks(self) -> Banks:
+        """The banks of this peer, for its owner's key; see `Agent.banks` for an agent's."""
+        from muniment.shared_banks import Banks
+
+        return Banks(self, None)
+
+    @property
+    def keys(self) -> Keys:
+        """The keys that sign on this installation."""
+        from muniment.rotation import Keys
+
+        return Keys(self)
 
     @property
     def credentials(self) -> Credentials:
@@ -249,15 +258,17 @@ class Peer:
 
         return Blobs(self)
 
-    def all_banks(self) -> list[Bank]:
-        """Every bank of this peer, also those that are not listed any more.
+    def import_bank(
+        self, path: str | Path, *, progress: Callable[[int, int, int], None] | None = None
+    ) -> CarriedIn:
+        """Take in an exported bank, into the bank of its id here or as a new one; see `carrying.carry_in`.
 
         Raises:
-            StorageError: One of them can't be opened.
+            InvalidInput | RefusedFile | StorageError: As their names say; what was taken before stays.
         """
-        store = self._peer_store()
-        rows = [] if store is None else store.banks(unlisted=True)
-        return [self.bank(row.bank) for row in rows]
+        from muniment.carrying import carry_in
+
+        return carry_in(self, Path(path), progress=progress)
 
     # Set-up and care
 
@@ -279,41 +290,9 @@ class Peer:
                 nothing to choose in a folder that is in use.
             MissingExtra: The system keyring is chosen and its extra is not installed.
         """
-        sealing = passphrase is not None or use_system_keyring
-        if passphrase is not None and use_system_keyring:
-            raise InvalidInput("a passphrase and the system keyring are both chosen", "Choose one.")
-        settled = bool(self._rows())  # a folder that only holds API keys is not
-        if settled and (agent is not None or not (sealing or name)):
-            raise InvalidInput(
-                f"{self.home} is set up already", "See `muniment agent list`, `muniment doctor`."
-            )
-        if name is not None:
-            check_name(name)
-        self.folder.make()
-        if sealing:
-            self._seal_keys(passphrase)
-        if not settled:
-            self.new_agent(agent or DEFAULT_AGENT)
-        if name is not None:
-            self._made_store().set_meta("name", name)
-        return {
-            "home": str(self.home),
-            "name": self._made_store().meta("name"),
-            "owner": to_did(self._owner()),
-            "keys": self.host.keyring.protection,
-            "agents": [info.to_json() for info in self.agents()],
-        }
+        from muniment.setting_up import set_up
 
-    def _seal_keys(self, passphrase: str | None) -> None:
-        keyring = self.host.keyring
-        if keyring.protection not in {None, UNSEALED}:
-            raise InvalidInput(f"the keys are sealed already, by {keyring.protection}")
-        if passphrase is None:
-            keyring.use_system_keyring()
-        elif passphrase:
-            keyring.set_passphrase(None, lambda: passphrase)
-        else:
-            raise InvalidInput("an empty passphrase seals nothing", "Choose one of several words.")
+        return set_up(self, name, agent, passphrase, use_system_keyring=use_system_keyring)
 
     def doctor(self) -> list[Finding]:
         """What is well and what is not on this machine and in this folder."""
@@ -327,6 +306,10 @@ class Peer:
         with self._lock:
             if self._store is None and (create or self.exists):
                 self._store = PeerStore.open(self.home / "peer.db", busy_ms=self._busy_ms, create=create)
+                if self._store.meta("rotating") is not None:
+                    from muniment.rotation import finish
+
+                    finish(self)
             return self._store
 
     def _made_store(self) -> PeerStore:
@@ -334,7 +317,8 @@ class Peer:
         assert store is not None  # noqa: S101 - it was just made
         return store
 
-    def _rows(self) -> list[AgentRow]:
+    def agent_rows(self) -> list[AgentRow]:
+        """What `peer.db` says of all agents, by name."""
         store = self._peer_store()
         return [] if store is None else store.agents()
 
@@ -342,10 +326,15 @@ class Peer:
         store = self._peer_store()
         return None if store is None else store.agent_by_name(name)
 
-    def _row(self, name: str) -> AgentRow:
+    def agent_row(self, name: str) -> AgentRow:
+        """What `peer.db` says of an agent.
+
+        Raises:
+            UnknownAgent: None goes by that name.
+        """
         row = self._find(name)
         if row is None:
-            known = ", ".join(row.name for row in self._rows()) or "none yet"
+            known = ", ".join(row.name for row in self.agent_rows()) or "none yet"
             raise UnknownAgent(
                 f"no agent is called {name[:80]!r} (there are: {known})",
                 f"Make it with: muniment agent new {name[:80]}",
@@ -374,18 +363,30 @@ class Peer:
             name = cid_text(bank)
             if name not in self._banks:
                 listed = self._peer_store()
-                if listed is None or listed.bank(bank) is None:
-                    raise UnknownBank(f"no bank {name} is on this peer", "See `muniment agent list`.")
+                row = None if listed is None else listed.bank(bank)
+                if row is None:
+                    raise UnknownBank(f"no bank {name} is on this peer", "See `muniment bank list`.")
                 path = self.home / "banks" / f"{name}.db"
                 if not path.exists():
                     raise StorageError(
                         f"the bank's file {path} is missing", "Restore it from a backup or another peer."
                     )
                 store = SqliteStore.open(path, bank=bank, busy_ms=self._busy_ms)
-                self._banks[name] = Bank(store, self.host, self.home / "index" / name)
+                enter = None if row.kind == "agent" else partial(self._enter, bank)
+                self._banks[name] = Bank(store, self.host, self.home / "index" / name, enter)
             return self._banks[name]
 
-    def _make_store(self, bank: BankId) -> BankStore:
+    def _enter(self, bank: BankId) -> None:
+        store = self._peer_store()
+        row = None if store is None else store.bank(bank)
+        if row is None or not row.listed:
+            name = cid_text(bank)
+            raise UnknownBank(
+                f"the bank {name} was deleted on this peer", f"Take it back: muniment bank undelete {name}"
+            )
+
+    def make_store(self, bank: BankId) -> BankStore:
+        """The empty file of a new bank."""
         banks = self.folder.sub("banks").make()
         return SqliteStore.create(Path(banks.path) / f"{cid_text(bank)}.db", bank, busy_ms=self._busy_ms)
 
@@ -414,18 +415,6 @@ class Peer:
         return owner
 
 
-def check_name(name: str) -> None:
-    """Refuse a name that can't be typed or shown.
-
-    Raises:
-        InvalidInput | LimitExceeded: As their names say.
-    """
-    if len(name) > LIMITS.name_chars:
-        raise LimitExceeded("name characters", LIMITS.name_chars, len(name))
-    if not name.strip() or name != name.strip() or not name.isprintable() or name.startswith("-"):
-        raise InvalidInput(f"not a name: {name!r}", "Use letters, digits and signs, without spaces around.")
-
-
 def open_peer(
     home: str | Path | None = None,
     *,
@@ -434,6 +423,7 @@ def open_peer(
     clock: Clock | None = None,
     entropy: Entropy | None = None,
     embedder: Embedder | None = None,
+    reranker: Reranker | None = None,
 ) -> Peer:
     """Open the peer folder; nothing is made before the first write.
 
@@ -444,5 +434,14 @@ def open_peer(
         clock: Where the time of day comes from.
         entropy: Where random bytes come from.
         embedder: What turns text into vectors, in place of the one that `config.yaml` describes.
+        reranker: What looks at the best records again, in place of the one that `config.yaml` describes.
     """
-    return Peer(home_path(home), passphrase, clock=clock, entropy=entropy, busy_ms=busy_ms, embedder=embedder)
+    return Peer(
+        home_path(home),
+        passphrase,
+        clock=clock,
+        entropy=entropy,
+        busy_ms=busy_ms,
+        embedder=embedder,
+        reranker=reranker,
+    )

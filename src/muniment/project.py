@@ -6,8 +6,8 @@ its decisions into rows. A group is resolved again whenever something arrives th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from muniment.base.ids import EntryId, VersionId
@@ -79,6 +79,52 @@ def own_keys(authority: Authority) -> frozenset[bytes] | None:
     return authority.agents | authority.controllers if authority.agents else None
 
 
+@dataclass(slots=True)
+class _Rows:
+    """The derived rows of one entry."""
+
+    versions: list[VersionRow] = field(default_factory=list)
+    facets: list[list[int]] = field(default_factory=list)
+    namings: list[NamingRow] = field(default_factory=list)
+    values: list[ValueRow] = field(default_factory=list)
+    vectors: list[tuple[int, int, str]] = field(default_factory=list)
+    stubbed: list[int] = field(default_factory=list)  # places in `versions` of those that came as stubs
+
+
+def _rows(
+    projector: Projector, row: EntryRow, acts: Sequence[Act | Stub], known: Container[int] = ()
+) -> _Rows:
+    """The derived rows of an entry's acts, save those at places `known`, which are there."""
+    found = _Rows()
+    for index, said in enumerate(acts):
+        digests = (said.content, said.write) if isinstance(said, Stub) else None
+        act = said.act if isinstance(said, Stub) else said
+        if isinstance(act, Remember):
+            if index in known:
+                continue
+            if digests is not None:
+                found.stubbed.append(len(found.versions))
+            found.versions.append(
+                projector.version_row(row.seq, index, row.author, row.at, act, digests=digests)
+            )
+            found.facets.append(facets_of(projector.salt, act))
+            found.namings += [NamingRow(target, Naming.OVER, row.seq, index) for target in act.over]
+        elif isinstance(act, Forget):
+            found.namings += [NamingRow(target, Naming.FORGET, row.seq, index) for target in act.versions]
+            found.namings += [NamingRow(target, Naming.UNDO, row.seq, index) for target in act.undo]
+        elif isinstance(act, Vector | Archive | Feedback):
+            target = getattr(act, "version", None) or VersionId(row.id, getattr(act, "act", 0))
+            kind = {Vector: Naming.VECTOR, Archive: Naming.ARCHIVE, Feedback: Naming.FEEDBACK}[type(act)]
+            found.namings.append(NamingRow(target, kind, row.seq, index))
+            if isinstance(act, Vector):
+                found.vectors.append((row.seq, index, act.model))
+        elif isinstance(act, Set):
+            found.values.append(ValueRow(act.space, act.name, row.seq, index))
+        elif isinstance(act, Describe):
+            found.values.append(ValueRow(BANK_SPACE, "describe", row.seq, index))
+    return found
+
+
 class Projector:
     """Carries entries of one bank into its derived tables. Needs an open `store.write()`."""
 
@@ -86,6 +132,7 @@ class Projector:
         self._store, self._authority = store, authority
         self._own = own_keys(authority)
         self._judge = Judge(store, authority)
+        self.salt = store.salt
 
     def version_row(
         self,
@@ -135,47 +182,49 @@ class Projector:
         What is there already stays, so an act that could not be read before can be added later. Without
         `settle`, `settle_all` has to follow.
         """
-        rows: list[VersionRow] = []
-        facets, namings, values, vectors = [], [], [], []
-        touched: set[VersionId] = set()
-        stubbed: list[int] = []  # places in `rows`
-        for index, said in enumerate(acts):
-            digests = (said.content, said.write) if isinstance(said, Stub) else None
-            act = said.act if isinstance(said, Stub) else said
-            if isinstance(act, Remember):
-                if self._store.version_at(VersionId(row.id, index)) is not None:
-                    touched.add(VersionId(row.id, index))
-                    continue
-                if digests is not None:
-                    stubbed.append(len(rows))
-                rows.append(self.version_row(row.seq, index, row.author, row.at, act, digests=digests))
-                facets.append(facets_of(self._store.salt, act))
-                touched.add(VersionId(row.id, index))
-                namings += [NamingRow(target, Naming.OVER, row.seq, index) for target in act.over]
-            elif isinstance(act, Forget):
-                namings += [NamingRow(target, Naming.FORGET, row.seq, index) for target in act.versions]
-                namings += [NamingRow(target, Naming.UNDO, row.seq, index) for target in act.undo]
-            elif isinstance(act, Vector | Archive | Feedback):
-                target = getattr(act, "version", None) or VersionId(row.id, getattr(act, "act", 0))
-                kind = {Vector: Naming.VECTOR, Archive: Naming.ARCHIVE, Feedback: Naming.FEEDBACK}[type(act)]
-                namings.append(NamingRow(target, kind, row.seq, index))
-                if isinstance(act, Vector):
-                    vectors.append((row.seq, index, act.model))
-            elif isinstance(act, Set):
-                values.append(ValueRow(act.space, act.name, row.seq, index))
-            elif isinstance(act, Describe):
-                values.append(ValueRow(BANK_SPACE, "describe", row.seq, index))
+        touched = {
+            VersionId(row.id, index) for index, act in enumerate(acts) if isinstance(act, Remember | Stub)
+        }
+        known = {name.act for name in touched if self._store.version_at(name) is not None}
+        gathered = _rows(self, row, acts, known)
+        rows, namings = gathered.versions, gathered.namings
         if row.verdict is not Verdict.COUNTS:
             rows = [replace(version, state=State.VOID) for version in rows]
-        ords = self._store.add_versions(rows, facets)
-        for place in stubbed:
+        ords = self._store.add_versions(rows, gathered.facets)
+        for place in gathered.stubbed:
             self._store.shelve(ords[place], Shelf(archived=False, stub=True))
         self._store.add_namings(namings)
-        self._store.add_values(values)
-        self._store.add_vectors(vectors)
+        self._store.add_values(gathered.values)
+        self._store.add_vectors(gathered.vectors)
         self._touch(naming for naming in namings if naming.target.entry != row.id)
         if settle:
             self.settle(touched | self._concerned(namings))
+
+    def fresh(self, pairs: Sequence[tuple[EntryRow, Sequence[Act | Stub]]]) -> None:
+        """Project many readable data entries that were stored just now and count, in few statements.
+
+        Only versions that share a record with others, or that something names or erases, are resolved.
+        """
+        gathered = [_rows(self, row, acts) for row, acts in pairs]
+        rows = [version for one in gathered for version in one.versions]
+        namings = [naming for one in gathered for naming in one.namings]
+        named = self._store.named([row.id for row, _ in pairs]) | {naming.target.entry for naming in namings}
+        names = [VersionId(row.id, version.act) for (row, _), one in zip(pairs, gathered, strict=True)
+                 for version in one.versions]  # fmt: skip
+        seen: set[bytes] = set()
+        touched: set[VersionId] = set()
+        for version, name, crowded in zip(rows, names, self._store.crowded(rows), strict=True):
+            twice = version.record in seen or version.group in seen
+            seen.update(key for key in (version.record, version.group) if key is not None)
+            if crowded or twice or name.entry in named or name in self._authority.erasures:
+                touched.add(name)
+        self._store.add_versions(rows, [hashes for one in gathered for hashes in one.facets])
+        self._store.add_namings(namings)
+        self._store.add_values([value for one in gathered for value in one.values])
+        self._store.add_vectors([vector for one in gathered for vector in one.vectors])
+        fresh = {row.id for row, _ in pairs}
+        self._touch(naming for naming in namings if naming.target.entry not in fresh)
+        self.settle(touched | self._concerned(namings))
 
     def _touch(self, namings: Iterable[NamingRow]) -> None:
         """Tell indexes of versions whose vector came, went or came back after they did."""

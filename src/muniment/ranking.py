@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from muniment.bank import Bank
@@ -12,13 +12,15 @@ if TYPE_CHECKING:
     import numpy as np
 
     from muniment.embed.base import Vectors
+    from muniment.recall.fusion import Background
     from muniment.recall.lexical import Scored
+    from muniment.trust import Weights
 
     Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
-_DEPTH = 100  # records that each side brings in at least
+DEPTH = 100  # records that each side brings in at least
 _RANKS = 10_000  # ranks that are added up at most
-_FEW = 16  # so few records are no background: what stands out cannot be told among them
+FEW = 16  # so few records are no background: what stands out cannot be told among them
 
 HYBRID, TEXT, VECTOR, RECENT = "hybrid", "text", "vector", "recent"
 MODES = (HYBRID, TEXT, VECTOR, RECENT)
@@ -27,12 +29,13 @@ _NO_EMBEDDER = "no embedder is configured"
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A candidate: its row number, its score in 0..1, and what speaks for it by words and by meaning."""
+    """A candidate: its row number, its score in 0..1, what speaks for it by words and by meaning, and to a reranker."""
 
     ord: int
     score: float
     words: Scored | None
     cosine: float | None = None
+    reread: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +79,19 @@ def ask(bank: Bank, text: str, mode: str | None) -> Asked:
 
 
 def rank(
-    bank: Bank, asked: Asked, limit: int, allow: Mask | None, *, past: bool, context: bool
+    bank: Bank,
+    asked: Asked,
+    limit: int,
+    allow: Mask | None,
+    *,
+    past: bool,
+    context: bool,
+    depth: int = DEPTH,
 ) -> list[Ranked]:
-    """At least the best `limit` candidates, the best first; fewer only where there are no more."""
+    """At least the best `limit` candidates, the best first; fewer only where there are no more.
+
+    `depth` is what words and meaning each bring in at least, where both are asked.
+    """
     if asked.vector is None or bank.host.meaning is None:
         bank.index.refresh()
         hits = bank.index.search(asked.text, limit, allow, past=past, context=context).hits
@@ -88,7 +101,16 @@ def rank(
     if asked.mode == VECTOR:
         near = vectors.search(asked.vector, limit, allow, past)
         return [Ranked(one.ord, one.cosine, None, one.cosine) for one in near]
-    return _both(bank, asked, max(limit, _DEPTH), allow, past=past, context=context)
+    return _both(bank, asked, max(limit, depth), allow, past=past, context=context)
+
+
+def weighed(found: list[Ranked], weights: Weights | None) -> list[Ranked]:
+    """A ranking in which each score is multiplied by the weight of its version; nothing that weighs 0 is left."""
+    if weights is None:
+        return found
+    worth = [(one, float(weights[one.ord]) if one.ord < len(weights) else 1.0) for one in found]
+    kept = [replace(one, score=one.score * weight) for one, weight in worth if weight > 0]
+    return sorted(kept, key=lambda one: -one.score)  # stable: equal scores keep their order
 
 
 def _both(
@@ -115,7 +137,18 @@ def _both(
         best = 2 / (RRF_K + 1)  # first in both lists
         return [Ranked(ord, score / best, words.get(ord), cosines.get(ord)) for ord, score in both]
     background = vectors.background(asked.vector)
-    if background.rows < _FEW:
+    if background.rows < FEW:
         background = background._replace(mean=0.0, spread=0.0)
     fused = fuse([(one.ord, one.score) for one in words.values()], cosines, background)
     return [Ranked(one.ord, one.score, words.get(one.ord), cosines.get(one.ord)) for one in fused]
+
+
+def background_of(bank: Bank, vector: Vectors | None) -> Background:
+    """The cosines of records that have nothing to do with the question, as the floor takes them."""
+    from muniment.recall.fusion import Background
+
+    meaning = bank.host.meaning
+    if vector is None or meaning is None:
+        return Background(0.0, 0.0, 0)
+    found = bank.vectors(meaning.model, len(vector)).background(vector)
+    return found if found.rows >= FEW else found._replace(spread=0.0)

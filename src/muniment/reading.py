@@ -45,8 +45,12 @@ class Reader:
 
         Raises:
             NotPermitted: It may not, or not any more.
+            RolledBack: The bank is older than its witness says.
+            UnknownBank: The bank was deleted here.
         """
         self._named, self._stamps, self._partial = {}, {}, set()
+        self._bank.enter()
+        self._bank.compare()
         authority = self._bank.authority
         authority.check_read(self._key, self._bank.host.clock.now_ms())
         return authority
@@ -146,7 +150,7 @@ class Reader:
             whole: Look for such texts in this peer's packs.
         """
         opener = self.opener()
-        acts = opener.remembered(rows)
+        acts = opener.proved(rows, self._bank.seals)
         self._stamps = opener.stamps
         gone = {State.ERASED, State.VOID}
         shut = [at for at, act in enumerate(acts) if act is None and rows[at].state not in gone]

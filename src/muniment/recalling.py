@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from muniment.bank import Bank
@@ -11,8 +12,10 @@ from muniment.base.limits import LIMITS
 from muniment.ledger.acts import Remember
 from muniment.ledger.authority import Authority
 from muniment.query import Where, choice
-from muniment.ranking import MODES, RECENT, Asked, Ranked, ask, rank
+from muniment.ranking import MODES, RECENT, Asked, Ranked, ask, rank, weighed
 from muniment.reading import Reader, check_limit, is_ahead
+from muniment.reranking import reranked
+from muniment.sifting import LOOKED, standing
 from muniment.store.base import LIVE_ONLY, Filter, State, VersionRow
 from muniment.views import Hit, Hits, Term, Why
 
@@ -21,8 +24,21 @@ if TYPE_CHECKING:
 
     from muniment.recall.lexical import Scored
     from muniment.recall.snippet import Snippets
+    from muniment.trust import Weights
 
 SNIPPET_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """How an answer is made: hits at most, and what counts."""
+
+    limit: int
+    past: bool
+    context: bool
+    rerank: bool
+    floor: bool
+    weights: Weights | None
 
 
 class Recaller:
@@ -31,8 +47,19 @@ class Recaller:
     def __init__(self, bank: Bank, reader: Reader) -> None:
         self._bank, self._reader = bank, reader
 
-    def recall(self, query: str, where: Where, limit: int, mode: str | None, *, context: bool) -> Hits:
-        """Ranked records; a query without words lists the newest.
+    def recall(
+        self,
+        query: str,
+        where: Where,
+        limit: int,
+        mode: str | None,
+        *,
+        context: bool,
+        rerank: bool | None = None,
+        floor: bool = False,
+        weigh: Callable[[], Weights | None] | None = None,
+    ) -> Hits:
+        """Ranked records; a query without words lists the newest. `weigh` says what each version's score is worth.
 
         Raises:
             LimitExceeded | InvalidInput: A limit or a filter has no meaning.
@@ -48,7 +75,13 @@ class Recaller:
         asked = ask(self._bank, query, mode)
         if asked.mode == RECENT:
             return self._recent(rule, where.past, limit, authority)
-        return self._ranked(asked, rule, where.past, limit, authority, context=context)
+        weights = None if weigh is None else weigh()
+        look = _Look(limit, where.past, context, self._reranks(rerank), floor, weights)
+        return self._ranked(asked, rule, look, authority)
+
+    def _reranks(self, wanted: bool | None) -> bool:
+        reranking = self._bank.host.reranking
+        return wanted if wanted is not None else reranking is not None and reranking.options.always
 
     def _recent(self, rule: Filter, past: bool, limit: int, authority: Authority) -> Hits:
         asked = limit * 2 + 8
@@ -74,21 +107,37 @@ class Recaller:
             ]
         return Hits(hits, "recent")
 
-    def _ranked(
-        self, asked: Asked, rule: Filter, past: bool, limit: int, authority: Authority, *, context: bool
-    ) -> Hits:
+    def _ranked(self, asked: Asked, rule: Filter, look: _Look, authority: Authority) -> Hits:
         allow = None if rule == LIVE_ONLY else self._mask(rule)
-        depth = limit + 4
+        reranking = self._bank.host.reranking
+        top = reranking.options.top if look.rerank and reranking is not None else 0
+        wanted = max(look.limit, top, LOOKED if look.floor else 0)
+        depth = wanted + 4
         while True:
-            found = rank(self._bank, asked, depth, allow, past=past, context=context)
-            rows = {row.ord: row for row in self._bank.store.versions([one.ord for one in found])}
-            order = self._due([rows[one.ord] for one in found if one.ord in rows])
-            kept = order if past else self._collapse(order, authority)
-            opened = self._first(kept, limit)
-            if len(opened) >= limit or len(found) < depth:
+            found = rank(self._bank, asked, depth, allow, past=look.past, context=look.context)
+            least = found[-1].score if look.weights is not None and len(found) >= depth else 0.0
+            found = weighed(found, look.weights)
+            opened = self._first(self._shown(found, authority, past=look.past), wanted)
+            scores = {one.ord: one.score for one in found}
+            # A weight is 1 at most: what was not ranked yet can't pass what scores more than the last one did.
+            if len(found) < depth or (len(opened) >= wanted and scores[opened[-1][0].ord] >= least):
                 break
             depth *= 4
-        return Hits(self._hits(opened, found, asked.text, authority), asked.mode, asked.degraded)
+        if look.floor:
+            opened = standing(self._bank, asked, {one.ord: one for one in found}, opened)
+        why = None
+        if look.rerank:
+            found, opened, why = reranked(reranking, asked.text, found, opened)
+        degraded = "; ".join(part for part in (asked.degraded, why) if part)
+        return Hits(
+            self._hits(opened[: look.limit], found, asked.text, authority), asked.mode, degraded or None
+        )
+
+    def _shown(self, found: Sequence[Ranked], authority: Authority, *, past: bool) -> list[VersionRow]:
+        """The rows of a ranking that may be shown, in its order."""
+        rows = {row.ord: row for row in self._bank.store.versions([one.ord for one in found])}
+        due = self._due([rows[one.ord] for one in found if one.ord in rows])
+        return due if past else self._collapse(due, authority)
 
     def _hits(
         self,
@@ -221,6 +270,10 @@ class Recaller:
         opened = self._reader.open([row])
         asked = ask(self._bank, query, None)
         found = rank(self._bank, asked, LIMITS.recall_limit, self._mask(rule), past=where.past, context=True)
+        if self._reranks(None) and (reranking := self._bank.host.reranking) is not None:
+            best = self._first(self._shown(found, authority, past=where.past), reranking.options.top)
+            found = reranked(reranking, query, found, best)[0]
+            opened = self._reader.open([row])  # a record knows the entries that were opened last
         terms = index.search(query, 1).query_terms
         number = next((n for n, one in enumerate(found, 1) if one.ord == row.ord), None)
         one = self._explain(asked, row) if number is None else found[number - 1]
@@ -264,6 +317,8 @@ def _signals(found: Ranked, number: int) -> dict[str, float]:
     if (words := found.words) is not None:
         parts = {"word": words.word, "window": words.window, "session": words.session}
         signals |= {"text": sum(parts.values()), **parts}
+    if found.reread is not None:
+        signals["rerank"] = found.reread
     return {**signals, "rank": float(number)}
 
 

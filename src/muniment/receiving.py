@@ -77,7 +77,8 @@ class Receiver:
         rulings.refresh()
         reconcile(self._bank, self._store.entry_at(seq), before)
 
-    def _fill(self, seq: int, bodies: Sequence[bytes | None]) -> None:
+    def _fill(self, seq: int, bodies: Sequence[bytes | None]) -> int:
+        """Add bodies that were missing; how many came."""
         row = self._store.entry_at(seq)
         held = self._store.bodies([(seq, act) for act in range(len(bodies))])
         erasures = self._bank.rulings.authority.erasures
@@ -90,6 +91,7 @@ class Receiver:
             self._store.put_body(seq, act, sealed)
         if came:
             project(self._bank, row)
+        return len(came)
 
 
 def reconcile(bank: Bank, cause: EntryRow, before: Authority, *, opened: bool = True) -> None:
@@ -124,6 +126,14 @@ def reconcile(bank: Bank, cause: EntryRow, before: Authority, *, opened: bool = 
         project(bank, store.entry_at(seq))
     if own_keys(authority) != own_keys(before):
         Projector(store, authority).settle_all()
+
+
+def rerule_waiting(bank: Bank) -> None:
+    """After many data entries were stored: rule again those that wait, which one of these may have been missing to."""
+    waiting = list(bank.store.entries(verdict=Verdict.WAITING))
+    for row in waiting:
+        if _rule(bank, row):
+            project(bank, bank.store.entry_at(row.seq))
 
 
 def _brings_key(row: EntryRow) -> bool:
@@ -190,10 +200,10 @@ def project(bank: Bank, row: EntryRow, *, settle: bool = True) -> None:
     if known and settle:
         projector.withdraw(row)
     if isinstance(acts, list):
-        _bring_in(bank, row, acts, settle=settle)
+        bring_in(bank, row, acts, settle=settle)
 
 
-def _bring_in(bank: Bank, row: EntryRow, acts: Sequence[Act | Stub], *, settle: bool) -> None:
+def bring_in(bank: Bank, row: EntryRow, acts: Sequence[Act | Stub], *, settle: bool = True) -> None:
     """Project entries whose bodies are not here, and that the archive acts of this one have stubs of."""
     targets = {act.version.entry for act in acts if isinstance(act, Archive)} - {row.id}
     for target in sorted(targets):

@@ -66,11 +66,11 @@ class Draft:
         )
 
 
-def remember(bank: Bank, key: bytes, drafts: Sequence[Draft]) -> list[Remembered]:
+def remember(bank: Bank, key: bytes, drafts: Sequence[Draft], *, old_epoch: bool = False) -> list[Remembered]:
     """Write memories in one durable transaction; those that are there already change nothing.
 
     They share entries of up to `Limits.acts_per_entry` acts; a record key that comes again starts a new
-    entry, since only an entry that exists can be superseded.
+    entry, since only an entry that exists can be superseded. `old_epoch` is that of `Writer`.
 
     Raises:
         LimitExceeded | InvalidInput: A draft is over a limit or has no meaning; nothing is written.
@@ -83,7 +83,7 @@ def remember(bank: Bank, key: bytes, drafts: Sequence[Draft]) -> list[Remembered
     vectors, degraded = _embed(bank, key, drafts, plain)
     with bank.write() as authority:
         authority.check_write(key, now)
-        batch = _Batch(bank, key, now, degraded)
+        batch = _Batch(bank, key, now, degraded, old_epoch=old_epoch)
         for draft, act, vector in zip(drafts, plain, vectors, strict=True):
             if batch.is_full_for(draft):
                 batch.flush()
@@ -116,11 +116,13 @@ def _embed(
 class _Batch:
     """The new memories of the next entry, and the results so far in the order of the drafts."""
 
-    def __init__(self, bank: Bank, key: bytes, now: int, degraded: str | None = None) -> None:
+    def __init__(
+        self, bank: Bank, key: bytes, now: int, degraded: str | None = None, *, old_epoch: bool = False
+    ) -> None:
         self._bank, self._store, self._key, self._now = bank, bank.store, key, now
         self._degraded = degraded
         self._vectors: list[bytes | None] = []  # of each act
-        self._writer = Writer(bank, key)
+        self._writer = Writer(bank, key, old_epoch=old_epoch)
         self._acts: list[Remember] = []
         self._digests: list[tuple[bytes, bytes]] = []  # of the content and of the write
         self._hidden: list[list[VersionRow]] = []

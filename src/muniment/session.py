@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.auto_config import AutoRecallConfig, checked, read
-from muniment.auto_recall import StoreRecall, Turn, TurnRecall, block, turn_of
+from muniment.auto_recall import Preview, StoreRecall, Turn, TurnRecall, block, turn_of
 from muniment.auto_search import Asking, Shown, search
 from muniment.bank import Bank
 from muniment.base.errors import (
@@ -23,9 +23,12 @@ from muniment.base.errors import (
 from muniment.base.ids import BankId, cid_text, parse_cid
 from muniment.base.limits import LIMITS
 from muniment.project import own_keys
+from muniment.query import Asker
 from muniment.store.peer import BankRow
+from muniment.trust import read as read_trust
 
 if TYPE_CHECKING:
+    from muniment.agent import Agent
     from muniment.embed.base import Vectors
     from muniment.peer import Peer
 
@@ -60,6 +63,12 @@ class Session:
 
     def __repr__(self) -> str:
         return f"Session({self.name!r})"
+
+    @property
+    def agent(self) -> Agent:
+        """Whose conversation it is."""
+        name = self._peer.name_of(self._key)
+        return self._peer.agent(name or "")
 
     # Attachments
 
@@ -120,11 +129,25 @@ class Session:
         Raises:
             InvalidInput: A message has no role, or a budget is negative.
         """
+        return self.preview(messages, budget_tokens=budget_tokens, budget_ms=budget_ms).block
+
+    def preview(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        budget_tokens: int = BUDGET_TOKENS,
+        budget_ms: float = BUDGET_MS,
+    ) -> Preview:
+        """The block of `context`, and what it was made of.
+
+        Raises:
+            As `context`.
+        """
         if budget_tokens < 0:
             raise InvalidInput(f"budget_tokens is {budget_tokens}", "Use 0 or more.")
         config = self.config()
         found = self._recall(turn_of(messages), config, budget_ms)
-        return block(found.stores, chars=config.max_entry_chars, budget=budget_tokens)
+        return Preview(block(found.stores, chars=config.max_entry_chars, budget=budget_tokens), found)
 
     def recall_for(
         self, messages: Sequence[Mapping[str, Any]], *, budget_ms: float = BUDGET_MS
@@ -159,6 +182,8 @@ class Session:
             config.rule(meaning=vector is not None),
             config.max_entries,
             Shown(turn.said),
+            read_trust(self._bank, self._key),
+            Asker(self._bank.authority.agents | {self._key}, self._bank.authority.controllers),
         )
         for row in [None, *self._rows()]:
             if row is not None and not _allowed(row, config):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
@@ -14,7 +15,7 @@ from muniment.identity.did import to_did
 from muniment.ledger.acts import Forget
 from muniment.platform import files
 from muniment.portable import jsonl
-from muniment.portable.base import BadLine, Incoming, Progress
+from muniment.portable.base import BadLine, Incoming, LeftOut, Progress
 from muniment.project import Projector
 from muniment.query import choice
 from muniment.reading import Reader
@@ -62,16 +63,21 @@ class _Import:
         self._became: dict[str, VersionId] = {}  # exported versions that others name, and what they are here
         self._hidden: list[VersionId] = []  # versions that were not live where they came from
         self._bad: list[tuple[str, str]] = []
-        self._bad_count = self._created = self._unchanged = self._tidied = 0
+        self._bad_count = self._created = self._unchanged = self._merged = self._tidied = 0
+        self._left: Counter[str] = Counter()
         self.read = 0
 
-    def take(self, item: Incoming | BadLine) -> None:
+    def take(self, item: Incoming | BadLine | LeftOut) -> None:
         """Take one item in, or count it as bad.
 
         Raises:
             ImportFailed: It is bad and bad ones are fatal; what came before it is kept.
         """
-        self.read += 1
+        if isinstance(item, LeftOut):
+            self.read += item.parts
+            self._left[item.reason] += item.parts
+            return
+        self.read += item.parts if isinstance(item, Incoming) else 1
         if isinstance(item, BadLine):
             if self._fail:
                 self._flush()
@@ -133,6 +139,7 @@ class _Import:
         for item, result in zip(self._origins, results, strict=True):
             self._created += result.created
             self._unchanged += not result.created
+            self._merged += item.parts - 1
             version = _text(item, "version")
             if version is not None and _text(item, "state") not in {None, "live"}:
                 self._became[version] = parse_version(result.version)
@@ -164,7 +171,15 @@ class _Import:
 
     def report(self) -> ImportReport:
         """What was done."""
-        return ImportReport(self.read, self._created, self._unchanged, tuple(self._bad), self._bad_count)
+        return ImportReport(
+            self.read,
+            self._created,
+            self._unchanged,
+            tuple(self._bad),
+            self._bad_count,
+            self._merged,
+            dict(self._left.most_common()),
+        )
 
 
 def _text(item: Incoming, name: str) -> str | None:

@@ -230,20 +230,41 @@ class Stats:
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What an import did: messages read, records written, already there, and the places that could not be taken."""
+    """What an import did with each piece that it read.
+
+    `read` is the sum of the others: `created` memories, those `unchanged` since an import before, pieces `merged`
+    into a memory with others, `left_out` on purpose by reason, and `bad_count` that could not be taken, the first of
+    them in `bad` as (place, reason).
+    """
 
     read: int
     created: int
     unchanged: int
     bad: tuple[tuple[str, str], ...] = ()
     bad_count: int = 0
+    merged: int = 0
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """The report as `--json` prints it."""
         return {
-            "read": self.read, "created": self.created, "unchanged": self.unchanged, "skipped": self.bad_count,
+            "read": self.read, "created": self.created, "unchanged": self.unchanged, "merged": self.merged,
+            "left_out": dict(self.left_out), "skipped": self.bad_count,
             "bad": [{"place": place, "reason": reason} for place, reason in self.bad],
         }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Cleared:
+    """How many records of an agent's memory were forgotten at once, or brought back (`undone`)."""
+
+    agent: str
+    records: int
+    undone: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """The result as `--json` prints it."""
+        return {"agent": self.agent, "records": self.records, "undone": self.undone}
 
 
 @dataclass(frozen=True, slots=True)

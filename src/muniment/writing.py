@@ -40,10 +40,14 @@ def next_at(last: int, now: int) -> int:
 
 
 class Writer:
-    """Writes into one bank with one key of this peer."""
+    """Writes into one bank with one key of this peer.
 
-    def __init__(self, bank: Bank, key: bytes) -> None:
-        self._bank, self._key = bank, key
+    `old_epoch`: where no epoch stands for exactly the readers of now, seal under the newest one that is open to the
+    key, which others may hold too.
+    """
+
+    def __init__(self, bank: Bank, key: bytes, *, old_epoch: bool = False) -> None:
+        self._bank, self._key, self._old_epoch = bank, key, old_epoch
 
     # Entries
 
@@ -64,11 +68,16 @@ class Writer:
         header = Header(self._bank.id, self._key, prev, authority.heads, at, epoch, tuple(refs), ())
         return self._append(header, bodies)
 
-    def commit_control(self, authority: Authority, acts: Sequence[Control], now: int) -> tuple[Entry, int]:
+    def commit_control(
+        self,
+        authority: Authority,
+        acts: Sequence[Control],
+        now: int,
+        prev: tuple[EntryId, ...] | None = None,
+    ) -> tuple[Entry, int]:
         """Sign and store control acts as one entry; needs an open `bank.write()`."""
-        header = Header(
-            self._bank.id, self._key, self._prev(), authority.heads, self._at(now), None, (), tuple(acts)
-        )
+        prev = self._prev() if prev is None else prev
+        header = Header(self._bank.id, self._key, prev, authority.heads, self._at(now), None, (), tuple(acts))
         before = self._bank.rulings.judged()
         entry, seq = self._append(header, [])
         self._bank.rulings.refresh()
@@ -102,6 +111,7 @@ class Writer:
 
     def _prev(self) -> tuple[EntryId, ...]:
         """The key's tips here, after the journal has been asked whether all of them were signed here."""
+        self._bank.compare()
         store, journal = self._bank.store, self._bank.host.journal
         tips = store.tips(self._key)
         slot = journal.read(self._bank.id, self._key)
@@ -114,7 +124,7 @@ class Writer:
         raise KeyUsedElsewhere(
             f"the key {to_did(self._key)} has signed entries that this installation does not know of, "
             "or the bank's file is older than the keyring's journal",
-            "If you restored a backup or copied the folder: `muniment key mine`. If not, the key may be stolen.",
+            "If you restored a backup or copied the folder: `muniment key mine`. If not: `muniment key not-mine`.",
         )
 
     def _leads_back(self, tips: tuple[EntryId, ...], slot: JournalSlot) -> bool:
@@ -151,7 +161,8 @@ class Writer:
             act = Set("muniment", "claimed", {"tips": len(tips), "at": now})
             entry, seq = self.commit_acts(authority, [act], now, prev=tips)
             Projector(self._bank.store, authority).entry(self._bank.store.entry_at(seq), [act])
-            return entry.id
+        self._bank.accept()
+        return entry.id
 
     # Epochs
 
@@ -160,9 +171,12 @@ class Writer:
         if epoch is None:
             level = authority.level(self._key, now)
             if level is None or level.code < ADMIN:
+                if self._old_epoch and (older := self._newest_epoch(authority)) is not None:
+                    return older
                 raise WaitingForKey(
                     "the readers of this bank have changed and no key is sealed to exactly them yet",
-                    "An admin's peer starts a new epoch at its next write; write again after syncing with it.",
+                    "An admin's peer starts a new epoch at its next write; write again after syncing with it, or say "
+                    "--old-epoch: then those who were readers until now can read it too.",
                 )
             epoch = self.start_epoch(authority, now)
             authority = self._bank.rulings.authority
@@ -174,13 +188,24 @@ class Writer:
             )
         return epoch, key
 
+    def _newest_epoch(self, authority: Authority) -> tuple[EpochId, bytes] | None:
+        """The newest standing epoch that is open to the key."""
+        mine = self._bank.epoch_keys(self._key)
+        heads = sorted(
+            authority.epoch_heads, key=lambda head: (authority.epochs[head].at, head), reverse=True
+        )
+        for epoch in heads:
+            if (key := mine.get(authority, epoch)) is not None:
+                return epoch, key
+        return None
+
     def start_epoch(self, authority: Authority, now: int) -> EpochId:
         """Start an epoch for all readers of now; needs an open `bank.write()` and an admin's key."""
         entropy, mine = self._bank.host.entropy, self._bank.epoch_keys(self._key)
         older = {
             epoch: key for epoch in authority.epoch_heads if (key := mine.get(authority, epoch)) is not None
         }
-        readers = authority.readers(now)
+        readers = sorted(authority.readers(now))  # in one order, so that equal entropy gives equal bytes
         act = start(
             self._bank.id,
             entropy.bytes(32),
@@ -188,7 +213,7 @@ class Writer:
             readers,
             older,
             ephemeral={reader: entropy.bytes(32) for reader in readers},
-            nonces={epoch: entropy.bytes(24) for epoch in older},
+            nonces={epoch: entropy.bytes(24) for epoch in sorted(older)},
         )
         entry, _ = self.commit_control(authority, [act], now)
         return EpochId(entry.id, 0)

@@ -24,7 +24,7 @@ from muniment.base.limits import LIMITS
 from muniment.epoch_keys import commitment, start
 from muniment.identity import keys
 from muniment.identity.did import to_did
-from muniment.ledger import acts, control
+from muniment.ledger import acts, claims, control
 from muniment.ledger import entry as entries
 from muniment.ledger.entry import Entry, Header
 from muniment.ledger.levels import parse_level
@@ -151,6 +151,20 @@ def ledger() -> tuple[dict[str, Entry], dict[str, Any]]:
     return made, bodies
 
 
+def claim(bank: BankId, invite: EntryId) -> dict[str, Any]:
+    """A claim of an invite: its fields, what is signed, and how it travels."""
+    asked = claims.Claim(bank, control.EpochId(invite, 0), CAST["wim"], filler("claim nonce", 16))
+    by_invite = claims.sign_by_invite(asked, CAST.pair("invite"))
+    by_joiner = keys.sign(CAST.pair("wim").secret, codec.CLAIM, asked.signed())
+    return {
+        "invite": {"entry": invite, "act": 0, "key": CAST["invite"]},
+        "joiner": asked.joiner,
+        "nonce": asked.nonce,
+        "signed": asked.signed(),
+        "claim": claims.claim_bytes(asked, by_invite, by_joiner),
+    }
+
+
 def vectors() -> dict[str, Any]:
     """Everything, in plain values."""
     made, bodies = ledger()
@@ -188,6 +202,7 @@ def vectors() -> dict[str, Any]:
             "ephemeral": filler("ephemeral", 32),
             "box": keys.box(CAST["wim"], filler("epoch key", 32), filler("ephemeral", 32)),
         },
+        "claim": claim(bank, made["invite"].id),
         "digests": {
             name: {"content": acts.content_digest(act), "write": acts.write_digest(act, CAST["vera"])}
             for name, act in ACTS.items()

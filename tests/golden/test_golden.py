@@ -13,10 +13,10 @@ from nacl.signing import SigningKey
 
 from muniment.base import codec
 from muniment.base.errors import RefusedEntry
-from muniment.base.ids import BankId, parse_cid, parse_record, parse_version
+from muniment.base.ids import BankId, EntryId, parse_cid, parse_record, parse_version
 from muniment.identity import keys
 from muniment.identity.did import parse_did
-from muniment.ledger import acts, control
+from muniment.ledger import acts, claims, control
 from muniment.ledger import entry as entries
 from muniment.ledger.control import EpochId
 
@@ -165,3 +165,13 @@ def test_bad_bytes_are_refused_for_their_reason(reason: str) -> None:
     with pytest.raises(RefusedEntry) as caught:
         entries.verify(data, BANK)
     assert caught.value.reason == reason
+
+
+def test_a_claim_is_read_as_it_is_written() -> None:
+    """The claim opens to its fields, and both signatures hold under the domain of claims alone."""
+    made = VECTORS["claim"]
+    claim = claims.check_claim(raw(made["claim"]), BANK, raw(made["invite"]["key"]))
+    assert claim.joiner == raw(made["joiner"])
+    assert claim.nonce == raw(made["nonce"])
+    assert claim.invite == EpochId(EntryId(raw(made["invite"]["entry"])), made["invite"]["act"])
+    assert claim.signed() == raw(made["signed"])

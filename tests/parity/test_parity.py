@@ -1,7 +1,11 @@
-"""Every command gives the same result and the same error through the library and through the command line."""
+"""Every command gives the same result and the same error through the library, the command line, a chat, and MCP."""
 
+import asyncio
+import dataclasses
 import io
 import json
+import re
+import shlex
 import shutil
 import sys
 from collections.abc import Callable
@@ -12,11 +16,31 @@ import pytest
 
 import muniment
 from muniment.base.errors import MunimentError
-from muniment.commands import COMMANDS
+from muniment.base.ids import parse_cid
+from muniment.bindings import bind
+from muniment.carried import verify_file
+from muniment.commands import COMMANDS, Context, invoke
+from muniment.granting import decide
+from muniment.identity.did import parse_did, to_did
+from muniment.identity.keys import keypair
+from muniment.ledger.control import Revoke
+from muniment.remembering import Draft, remember
 from muniment.surfaces.cli import main
+from muniment.surfaces.mcp.command_tools import tool_name
+from muniment.surfaces.mcp.host import Grant, Host
+from muniment.surfaces.serve.background import background
+from muniment.surfaces.serve.options import options
+from muniment.surfaces.serve.run import serve
+from muniment.surfaces.slash import Slash
+from muniment.surfaces.typed import params_of
+from muniment.surfaces.worker import Worker
+from muniment.testing.entropy import SeededEntropy
+from muniment.testing.shared import SharedBank
+from muniment.tokens import Tokens
 
 Call = Callable[[Any, Any], Any]  # peer, agent -> result
 
+TOKEN = SeededEntropy(b"token").bytes(6).hex()
 SECRET = "sk-example-1234"
 NOTES = [
     ("Build with nix, copy to prod", {"key": "deploy", "tags": ["ops"], "title": "Deploy"}),
@@ -35,9 +59,59 @@ def listed(name: str) -> Callable[[Any], Any]:
     return lambda items: {name: [item.to_json() for item in items]}
 
 
+def ancestral(records: Any) -> Any:
+    """Records as the ancestor's verbs show them."""
+    names = ("id", "created_at_ms", "kind", "source", "text")
+    shown = [{**{name: getattr(record, name) for name in names}, "agent_did": "", "da_pointer": None,
+              "metadata": dict(record.metadata)} for record in records]  # fmt: skip
+    return {"count": len(shown), "records": shown}
+
+
+def look(peer: Any) -> Any:
+    """What `serve --check` does, by the library."""
+    return serve(lambda: muniment.open(peer.home), options("127.0.0.1:0"), check=True)
+
+
 def plain(result: Any) -> Any:
     """A view's own JSON."""
     return result.to_json()
+
+
+def of_ava(config: Any) -> Any:
+    """Settings of auto-recall, as the command names their agent."""
+    return {"agent": "ava", **config.to_json()}
+
+
+def trust(config: Any) -> Any:
+    """Settings of trust, as the commands wrap them."""
+    return {"agent": "ava", "settings": config.to_json()}
+
+
+STRANGER = to_did(keypair(b"a key from elsewhere, 32 bytes  ").public)
+
+
+def void_entry(agent: Any) -> str:
+    """An entry that a revocation left out of the bank `cut`."""
+    entry: str = agent.bank("cut").verify().void_listed[0][0]
+    return entry
+
+
+def with_banks(peer: Any, agent: Any) -> None:
+    """A bank with a member and an invite, one that was deleted, and one with an entry that was cut off."""
+    agent.banks.new("team", description="how we work")
+    agent.bank("team").remember(NOTES[0][0], key="deploy")
+    agent.banks.grant("team", STRANGER, "write")
+    agent.banks.invite("team")
+    agent.banks.new("gone")
+    agent.banks.delete("gone")
+    agent.banks.new("cut")
+    agent.banks.grant("cut", "owner", "write")
+    owner, bank = peer.owner(), peer.bank(parse_cid(agent.bank("cut").bank_id))
+    remember(bank, owner, [Draft("inside")])
+    inside = bank.store.tips(owner)
+    remember(bank, owner, [Draft("outside")])
+    with bank.write():
+        decide(bank, parse_did(agent.did), [Revoke(owner, inside)], peer.host.clock.now_ms())
 
 
 # One row a command at least: what is typed, the same by the library, and how the library's result reads as JSON.
@@ -59,6 +133,17 @@ SAME: list[tuple[str, list[str], Call, Callable[[Any], Any]]] = [
      lambda _, a: a.list(limit=1, offset=1, source="self"), listed("records")),
     ("history", ["history", "deploy"], lambda _, a: a.history("deploy"), listed("records")),
     ("forget", ["forget", "editor"], lambda _, a: a.forget("editor"), listed("records")),
+    ("clear", ["clear"], lambda _, a: a.clear(), plain),
+    ("save-skill", ["save-skill", "ship it", "--step", "build", "--step", "copy", "--description", "Ship"],
+     lambda _, a: a.save_skill("ship it", ["build", "copy"], "Ship"), plain),
+    ("skills list", ["skills", "list"], lambda _, a: a.skills(), listed("skills")),
+    ("skills show", ["skills", "show", "Greet"], lambda _, a: a.skill("greet"), plain),
+    ("agent tools", ["agent", "tools", "--only", "recall"], lambda _, a: a.allow_tools(["recall"]),
+     lambda names: {"agent": "ava", "tools": list(names)}),
+    ("agent tools", ["agent", "tools"], lambda _, a: a.allowed_tools(),
+     lambda names: {"agent": "ava", "tools": names}),
+    ("mcp", ["mcp", "--print-config", "cursor"],
+     lambda p, _: invoke("mcp", Context(p.home), {"print_config": "cursor"}), plain),
     ("why", ["why", "kim at sea", "deploy"], lambda _, a: a.why("kim at sea", "deploy"), plain),
     ("why", ["why", "kim", "deploy", "--tag", "ops"], lambda _, a: a.why("kim", "deploy", tags=["ops"]), plain),
     ("stats", ["stats"], lambda _, a: a.stats(), plain),
@@ -72,6 +157,24 @@ SAME: list[tuple[str, list[str], Call, Callable[[Any], Any]]] = [
     ("list", ["list", "--state", "archived"], lambda _, a: a.list(states=["archived"]), listed("records")),
     ("blobs list", ["blobs", "list"], lambda p, _: p.blobs.list(), listed("packs")),
     ("blobs gc", ["blobs", "gc", "--dry-run"], lambda p, _: p.blobs.collect(dry_run=True), plain),
+    ("recall", ["recall", "deploy", "--floor", "--no-rerank"],
+     lambda _, a: a.recall("deploy", floor=True, rerank=False), plain),
+    ("recall", ["recall", "deploy", "--rerank"], lambda _, a: a.recall("deploy", rerank=True), plain),
+    ("context", ["context", "when do we deploy with nix?"],
+     lambda _, a: a.session("default").preview([{"role": "user", "content": "when do we deploy with nix?"}]), plain),
+    ("context", ["context", '[{"role": "user", "content": "where is Lisbon?"}]', "--session", "s"],
+     lambda _, a: a.session("s").preview([{"role": "user", "content": "where is Lisbon?"}]), plain),
+    ("bank attach", ["bank", "attach", "wiki", "--session", "s"], lambda _, a: a.session("s").attach("wiki"),
+     lambda bank: {"session": "s", "changed": True, "bank": bank._asdict(), "attached": [bank._asdict()]}),
+    ("bank detach", ["bank", "detach", "wiki"], lambda _, a: a.session("default").detach("wiki"),
+     lambda changed: {"session": "default", "changed": changed, "bank": None, "attached": []}),
+    ("bank config", ["bank", "config"], lambda _, a: a.auto_recall_config(), of_ava),
+    ("bank config", ["bank", "config", "set", "max_entries", "5"],
+     lambda _, a: a.configure_auto_recall(max_entries=5), of_ava),
+    ("bank config", ["bank", "config", "set", "auto_recall_banks", "wiki"],
+     lambda _, a: a.configure_auto_recall(auto_recall_banks=["wiki"]), of_ava),
+    ("bank config", ["bank", "config", "reset", "floor"], lambda _, a: a.configure_auto_recall(floor=None), of_ava),
+    ("bank config", ["bank", "config", "reset"], lambda _, a: a.reset_auto_recall(), of_ava),
     ("import", ["import", "notes.txt"], lambda _, a: a.import_from("notes.txt"), plain),
     ("export", ["export", "library.jsonl"], lambda _, a: a.export_to("library.jsonl"),
      lambda n: {"path": "library.jsonl", "records": n}),
@@ -80,6 +183,57 @@ SAME: list[tuple[str, list[str], Call, Callable[[Any], Any]]] = [
     ("agent show", ["agent", "show", "ava"], lambda p, _: p.agent_info("ava"), plain),
     ("agent show", ["agent", "show"], lambda p, _: p.agent_info("ava"), plain),
     ("key mine", ["key", "mine"], lambda _, a: a.claim(), lambda entry: {"agent": "ava", "entry": entry}),
+    ("key list", ["key", "list"], lambda p, _: p.keys.list(), listed("keys")),
+    ("key rotate", ["key", "rotate"], lambda p, _: p.keys.rotate("ava"), plain),
+    ("key not-mine", ["key", "not-mine"], lambda p, _: p.keys.rotate("ava", not_mine=True), plain),
+    ("agent trust show", ["agent", "trust", "show"], lambda _, a: a.trust(), trust),
+    ("agent trust set", ["agent", "trust", "set", "sources", "self,tool"],
+     lambda _, a: a.configure_trust(sources=["self", "tool"]), trust),
+    ("agent trust set", ["agent", "trust", "set", "blocked", "owner"],
+     lambda _, a: a.configure_trust(blocked="owner"), trust),
+    ("agent trust reset", ["agent", "trust", "reset"], lambda _, a: a.reset_trust(), trust),
+    ("bank new", ["bank", "new", "crew", "--description", "who we are"],
+     lambda _, a: a.banks.new("crew", description="who we are"), plain),
+    ("bank new", ["bank", "new", "crew", "--owner"], lambda p, _: p.banks.new("crew"), plain),
+    ("bank list", ["bank", "list", "--all"], lambda _, a: a.banks.list(all=True), listed("banks")),
+    ("bank describe", ["bank", "describe", "team"], lambda _, a: a.banks.describe("team"), plain),
+    ("bank describe", ["bank", "describe", "team", "--title", "T"],
+     lambda _, a: a.banks.describe("team", title="T"), plain),
+    ("bank members", ["bank", "members", "team"], lambda _, a: a.banks.members("team"), listed("members")),
+    ("bank grant", ["bank", "grant", "team", "owner", "write", "--until", "2090-01-01", "--delegable"],
+     lambda _, a: a.banks.grant("team", "owner", "write", until="2090-01-01", delegable=True), plain),
+    ("bank grant", ["bank", "grant", "ava", STRANGER, "read", "--as-agent"],
+     lambda _, a: a.banks.grant("ava", STRANGER, "read", as_agent=True), plain),
+    ("bank revoke", ["bank", "revoke", "team", STRANGER, "--cascade"],
+     lambda _, a: a.banks.revoke("team", STRANGER, cascade=True), plain),
+    ("bank rekey", ["bank", "rekey", "team"], lambda _, a: a.banks.rekey("team"), plain),
+    ("bank rekey", ["bank", "rekey", "team", "--reader", STRANGER],
+     lambda _, a: a.banks.rekey("team", reader=STRANGER), plain),
+    ("bank adopt", ["bank", "adopt", "cut", "VOID"], lambda _, a: a.banks.adopt("cut", void_entry(a)), plain),
+    ("bank rename", ["bank", "rename", "team", "crew"], lambda _, a: a.banks.rename("team", "crew"), plain),
+    ("bank delete", ["bank", "delete", "team"], lambda _, a: a.banks.delete("team"), plain),
+    ("bank undelete", ["bank", "undelete", "gone"], lambda _, a: a.banks.undelete("gone"), plain),
+    ("bank fork", ["bank", "fork", "team", "team 2"], lambda _, a: a.banks.fork("team", "team 2"), plain),
+    ("bank invite new", ["bank", "invite", "new", "team", "write", "--uses", "2", "--until", "2090-01-01"],
+     lambda _, a: a.banks.invite("team", "write", uses=2, until="2090-01-01"), plain),
+    ("bank invite list", ["bank", "invite", "list", "team"], lambda _, a: a.banks.invites("team"), listed("invites")),
+    ("bank invite revoke", ["bank", "invite", "revoke", "team", "INVITE"],
+     lambda _, a: a.banks.withdraw("team", a.banks.invites("team")[0].id), plain),
+    ("remember", ["remember", "tea", "--bank", "team"], lambda _, a: a.bank("team").remember("tea"), plain),
+    ("recall", ["recall", "-b", "team", "nix"], lambda _, a: a.bank("team").recall("nix"), plain),
+    ("get", ["get", "deploy", "--bank", "team"], lambda _, a: a.bank("team").get("deploy"), plain),
+    ("list", ["list", "--bank", "team"], lambda _, a: a.bank("team").list(), listed("records")),
+    ("history", ["history", "deploy", "--bank", "team"], lambda _, a: a.bank("team").history("deploy"),
+     listed("records")),
+    ("forget", ["forget", "deploy", "--bank", "team"], lambda _, a: a.bank("team").forget("deploy"),
+     listed("records")),
+    ("why", ["why", "nix", "deploy", "--bank", "team"], lambda _, a: a.bank("team").why("nix", "deploy"), plain),
+    ("stats", ["stats", "--bank", "team"], lambda _, a: a.bank("team").stats(), plain),
+    ("import", ["import", "notes.txt", "--bank", "team"],
+     lambda _, a: a.bank("team").import_from("notes.txt"), plain),
+    ("verify", ["verify", "--bank", "team"], lambda _, a: a.bank("team").verify(), plain),
+    ("check", ["check", "--bank", "team"], lambda _, a: a.bank("team").check(),
+     lambda found: {"agent": "ava", "ok": True, "rebuilt": False, "problems": found}),
     ("credential set", ["credential", "set", "lab"], lambda p, _: p.credentials.set("lab", SECRET), plain),
     ("credential list", ["credential", "list"], lambda p, _: p.credentials.list(), listed("credentials")),
     ("credential remove", ["credential", "remove", "openai"], lambda p, _: p.credentials.remove("openai"), plain),
@@ -89,9 +243,30 @@ SAME: list[tuple[str, list[str], Call, Callable[[Any], Any]]] = [
     ("check", ["check", "--rebuild"], lambda _, a: a.check(rebuild=True),
      lambda found: {"agent": "ava", "ok": True, "rebuilt": True, "problems": found}),
     ("verify", ["verify"], lambda _, a: a.verify(), plain),
+    ("verify", ["verify", "ava"], lambda _, a: a.verify("ava"), plain),
+    ("verify", ["verify", "bank.car"], lambda *_: verify_file("bank.car"), plain),
+    ("verify", ["verify", "bank.car", "--open"],
+     lambda p, _: verify_file("bank.car", keyring=p.host.keyring), plain),
+    ("import", ["import", "bank.car"], lambda p, _: p.import_bank("bank.car"), plain),
+    ("bank export", ["bank", "export", "ava", "line.car"], lambda _, a: a.export_bank("line.car", "ava"), plain),
     ("reindex", ["reindex", "--home", "meaning line"],
      lambda *_: muniment.open("meaning library").choose_agent("ava").reindex(), plain),
     ("recall", ["recall", "deploy", "--mode", "hybrid"], lambda _, a: a.recall("deploy", mode="hybrid"), plain),
+    ("agent bind", ["agent", "bind", "did:example:ava"], lambda p, a: bind(p, a, "did:example:ava"), plain),
+    ("token new", ["token", "new", "--rights", "write", "--label", "phone"],
+     lambda p, a: Tokens(p).new(a, "write", label="phone"), plain),
+    ("token list", ["token", "list"], lambda p, _: Tokens(p).list(), listed("tokens")),
+    ("token revoke", ["token", "revoke", TOKEN], lambda p, _: Tokens(p).revoke(TOKEN), plain),
+    ("serve", ["serve", "--check", "--listen", "127.0.0.1:0"], lambda p, _: look(p), plain),
+    ("memory grant", ["memory", "grant", "--agent-did", "ava", "--text", "tea", "--source", "tool", "--kind",
+                      "granted", "--metadata", '{"a": 1}'],
+     lambda _, a: a.remember("tea", metadata={"a": 1, "claimed": {"kind": "granted", "source": "tool"}}, tool=True),
+     lambda made: {"id": made.id, "agent_did": "", "created_at_ms": 0, "kind": "self_noted", "source": "tool",
+                   "text": "tea", "metadata": {"a": 1, "claimed": {"kind": "granted", "source": "tool"}},
+                   "da_pointer": None}),
+    ("memory recall", ["memory", "recall", "--agent-did", "ava", "--query", "kim", "--k", "2", "--mode", "text"],
+     lambda _, a: [hit.record for hit in a.recall("kim", limit=2, mode="text")], ancestral),
+    ("memory list", ["memory", "list", "--agent-did", "ava", "--limit", "2"], lambda _, a: a.list(limit=2), ancestral),
     ("doctor", ["doctor"], lambda p, _: p.doctor(), lambda found: {"ok": True, **listed("findings")(found)}),
 ]  # fmt: skip
 
@@ -112,6 +287,15 @@ WRONG: list[tuple[str, list[str], Call]] = [
     ("history", ["history", "nothing"], lambda _, a: a.history("nothing")),
     ("forget", ["forget", "nothing"], lambda _, a: a.forget("nothing")),
     ("forget", ["forget", "nothing", "--undo"], lambda _, a: a.forget("nothing", undo=True)),
+    ("clear", ["clear", "--undo"], lambda _, a: a.clear(undo=True)),
+    ("save-skill", ["save-skill", "x"], lambda _, a: a.save_skill("x", [])),
+    ("save-skill", ["save-skill", " ", "--step", "x"], lambda _, a: a.save_skill(" ", ["x"])),
+    ("skills list", ["skills", "list", "--limit", "0"], lambda _, a: a.skills(limit=0)),
+    ("skills show", ["skills", "show", "nothing"], lambda _, a: a.skill("nothing")),
+    ("skills show", ["skills", "show", "deploy"], lambda _, a: a.skill("deploy")),
+    ("agent tools", ["agent", "tools", "--only", "recal"], lambda _, a: a.allow_tools(["recal"])),
+    ("mcp", ["mcp", "--print-config", "emacs"],
+     lambda p, _: invoke("mcp", Context(p.home), {"print_config": "emacs"})),
     ("why", ["why", "x", "nothing"], lambda _, a: a.why("x", "nothing")),
     ("stats", ["stats", "--agent", "eve"], lambda p, _: p.choose_agent("eve").stats()),
     ("archive", ["archive"], lambda _, a: a.archive()),
@@ -121,6 +305,15 @@ WRONG: list[tuple[str, list[str], Call]] = [
     ("restore", ["restore", "nothing"], lambda _, a: a.restore("nothing")),
     ("blobs list", ["blobs", "list", "--home", "foreign"], lambda *_: muniment.open("foreign").blobs.list()),
     ("blobs gc", ["blobs", "gc", "--home", "foreign"], lambda *_: muniment.open("foreign").blobs.collect()),
+    ("context", ["context", "x", "--budget-tokens", "-1"],
+     lambda _, a: a.session("default").preview([], budget_tokens=-1)),
+    ("bank attach", ["bank", "attach", "nothing"], lambda _, a: a.session("default").attach("nothing")),
+    ("bank attach", ["bank", "attach", "ava"], lambda _, a: a.session("default").attach("ava")),
+    ("bank detach", ["bank", "detach", "nothing"], lambda _, a: a.session("default").detach("nothing")),
+    ("bank config", ["bank", "config", "set", "max_entries", "21"],
+     lambda _, a: a.configure_auto_recall(max_entries=21)),
+    ("bank config", ["bank", "config", "set", "magic", "yes"], lambda _, a: a.configure_auto_recall(magic="yes")),
+    ("bank config", ["bank", "config", "reset", "magic"], lambda _, a: a.configure_auto_recall(magic=None)),
     ("import", ["import", "missing.json"], lambda _, a: a.import_from("missing.json")),
     ("import", ["import", "notes.txt", "--format", "csv"], lambda _, a: a.import_from("notes.txt", format="csv")),
     ("export", ["export", "missing/folder/x.jsonl"], lambda _, a: a.export_to("missing/folder/x.jsonl")),
@@ -129,6 +322,42 @@ WRONG: list[tuple[str, list[str], Call]] = [
     ("agent list", ["agent", "list", "--home", "foreign"], lambda *_: muniment.open("foreign").agents()),
     ("agent show", ["agent", "show", "eve"], lambda p, _: p.agent_info("eve")),
     ("key mine", ["key", "mine", "--agent", "eve"], lambda p, _: p.choose_agent("eve").claim()),
+    ("key list", ["key", "list", "--home", "foreign"], lambda *_: muniment.open("foreign").keys.list()),
+    ("key rotate", ["key", "rotate", "--agent", "eve"], lambda p, _: p.keys.rotate("eve")),
+    ("key not-mine", ["key", "not-mine", "--agent", "eve"], lambda p, _: p.keys.rotate("eve", not_mine=True)),
+    ("agent trust show", ["agent", "trust", "show", "--agent", "eve"], lambda p, _: p.agent("eve").trust()),
+    ("agent trust set", ["agent", "trust", "set", "sources", "friend"],
+     lambda _, a: a.configure_trust(sources="friend")),
+    ("agent trust set", ["agent", "trust", "set", "blocked", "nobody"],
+     lambda _, a: a.configure_trust(blocked="nobody")),
+    ("agent trust set", ["agent", "trust", "set", "peer_weight", "2"],
+     lambda _, a: a.configure_trust(peer_weight="2")),
+    ("agent trust reset", ["agent", "trust", "reset", "--agent", "eve"], lambda p, _: p.agent("eve").reset_trust()),
+    ("bank new", ["bank", "new", "TEAM"], lambda _, a: a.banks.new("TEAM")),
+    ("bank new", ["bank", "new", "ava"], lambda _, a: a.banks.new("ava")),
+    ("bank new", ["bank", "new", "crew", "--recovery", "me"], lambda _, a: a.banks.new("crew", recovery="me")),
+    ("bank list", ["bank", "list", "--agent", "eve"], lambda p, _: p.agent("eve").banks.list()),
+    ("bank describe", ["bank", "describe", "none"], lambda _, a: a.banks.describe("none")),
+    ("bank members", ["bank", "members", "gone"], lambda _, a: a.banks.members("gone")),
+    ("bank grant", ["bank", "grant", "team", "nobody", "read"], lambda _, a: a.banks.grant("team", "nobody", "read")),
+    ("bank grant", ["bank", "grant", "team", "owner", "king"], lambda _, a: a.banks.grant("team", "owner", "king")),
+    ("bank grant", ["bank", "grant", "team", "owner", "admin(0)"],
+     lambda _, a: a.banks.grant("team", "owner", "admin(0)")),
+    ("bank grant", ["bank", "grant", "team", "owner", "read", "--until", "2021-01-01"],
+     lambda _, a: a.banks.grant("team", "owner", "read", until="2021-01-01")),
+    ("bank revoke", ["bank", "revoke", "team", "owner"], lambda _, a: a.banks.revoke("team", "owner")),
+    ("bank revoke", ["bank", "revoke", "team", "ava"], lambda _, a: a.banks.revoke("team", "ava")),
+    ("bank rekey", ["bank", "rekey", "team", "--owner"], lambda p, _: p.banks.rekey("team")),
+    ("bank adopt", ["bank", "adopt", "team", "bafy"], lambda _, a: a.banks.adopt("team", "bafy")),
+    ("bank rename", ["bank", "rename", "ava", "crew"], lambda _, a: a.banks.rename("ava", "crew")),
+    ("bank delete", ["bank", "delete", "ava"], lambda _, a: a.banks.delete("ava")),
+    ("bank undelete", ["bank", "undelete", "team"], lambda _, a: a.banks.undelete("team")),
+    ("bank fork", ["bank", "fork", "team", "cut"], lambda _, a: a.banks.fork("team", "cut")),
+    ("bank invite new", ["bank", "invite", "new", "team", "admin(0)"], lambda _, a: a.banks.invite("team", "admin(0)")),
+    ("bank invite list", ["bank", "invite", "list", "none"], lambda _, a: a.banks.invites("none")),
+    ("bank invite revoke", ["bank", "invite", "revoke", "team", "x"], lambda _, a: a.banks.withdraw("team", "x")),
+    ("remember", ["remember", "tea", "--bank", "none"], lambda _, a: a.bank("none").remember("tea")),
+    ("recall", ["recall", "tea", "--bank", "gone"], lambda _, a: a.bank("gone").recall("tea")),
     ("credential set", ["credential", "set", "No Name"], lambda p, _: p.credentials.set("No Name", SECRET)),
     ("credential list", ["credential", "list", "--home", "foreign"],
      lambda *_: muniment.open("foreign").credentials.list()),
@@ -137,24 +366,31 @@ WRONG: list[tuple[str, list[str], Call]] = [
     ("check", ["check", "--agent", "eve"], lambda p, _: p.choose_agent("eve").check()),
     ("reindex", ["reindex"], lambda _, a: a.reindex()),
     ("recall", ["recall", "x", "--mode", "vector"], lambda _, a: a.recall("x", mode="vector")),
+    ("agent bind", ["agent", "bind", "ava"], lambda p, a: bind(p, a, "ava")),
+    ("token new", ["token", "new", "--rights", "all"], lambda p, a: Tokens(p).new(a, "all")),  # type: ignore[arg-type]
+    ("token list", ["token", "list", "--home", "foreign"], lambda *_: Tokens(muniment.open("foreign")).list()),
+    ("token revoke", ["token", "revoke", "nothing"], lambda p, _: Tokens(p).revoke("nothing")),
+    ("serve", ["serve", "--listen", "nowhere"], lambda *_: options("nowhere")),
+    ("memory grant", ["memory", "grant", "--agent-did", "ava", "--text", "x", "--metadata", '{"a": "' + "x" * 70_000
+                      + '"}'], lambda _, a: a.remember("x", metadata={"a": "x" * 70_000})),
+    ("memory recall", ["memory", "recall", "--agent-did", "ava", "--query", "x", "--mode", "vector"],
+     lambda _, a: a.recall("x", mode="vector")),
+    ("memory list", ["memory", "list", "--agent-did", "eve"], lambda p, _: p.agent("eve")),
+    ("memory archive", ["memory", "archive", "--agent-did", "eve", "--record-id", "x"], lambda p, _: p.agent("eve")),
     ("verify", ["verify", "--agent", "eve"], lambda p, _: p.choose_agent("eve").verify()),
+    ("verify", ["verify", "notes.txt"], lambda *_: verify_file("notes.txt")),
+    ("verify", ["verify", "missing.car"], lambda *_: verify_file("missing.car")),
+    ("verify", ["verify", "nobody"], lambda _, a: a.verify("nobody")),
+    ("import", ["import", "cut.car"], lambda p, _: p.import_bank("cut.car")),
+    ("bank export", ["bank", "export", "nobody", "x.car"], lambda _, a: a.export_bank("x.car", "nobody")),
+    ("bank export", ["bank", "export", "ava", "missing/x.car"], lambda _, a: a.export_bank("missing/x.car", "ava")),
 ]  # fmt: skip
 
 TINY = Path(__file__).parents[1] / "unit" / "embed" / "tiny"
 VOLATILE = {
-    "name",
-    "added_ms",
-    "pointer",
-    "before_bytes",
-    "pack_bytes",
-    "id",
-    "entry",
-    "version",
-    "created_at_ms",
-    "written_at_ms",
-    "did",
-    "bank",
-    "file_bytes",
+    *("id", "entry", "version", "created_at_ms", "written_at_ms", "did", "bank", "file_bytes", "bytes"),
+    *("name", "added_ms", "pointer", "before_bytes", "pack_bytes"),
+    *("agent_did", "token", "expires_at_ms", "url", "new", "secret"),
 }
 
 
@@ -168,7 +404,13 @@ def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
             agent.remember(text, **more)  # type: ignore[arg-type]
         agent.remember("archived words " * 20, key="kept")
         agent.archive("kept")
+        agent.export_bank(tmp_path / "bank.car")
+        agent.save_skill("Greet", ["Say hello", "Bow"], "Be polite")
         peer.credentials.set("openai", SECRET)
+        SharedBank(peer, agent, "wiki")
+        peer.host = dataclasses.replace(peer.host, entropy=SeededEntropy(b"token"))
+        assert Tokens(peer).new(agent).id == TOKEN
+        with_banks(peer, agent)
     shutil.copytree(first, second)
     for name in ("meaning library", "meaning line"):
         shutil.copytree(first, tmp_path / name)
@@ -177,6 +419,7 @@ def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(f"{SECRET}\n".encode())))
     Path("notes.txt").write_text("Ava: when do we deploy?\nBen: on Friday\n", "utf-8")
+    Path("cut.car").write_bytes(Path("bank.car").read_bytes()[:-9])
     Path("foreign").mkdir()
     Path("foreign/packs.db").write_text("somebody's notes " * 100)
     Path("foreign/peer.db").write_text("somebody's notes " * 100)
@@ -220,7 +463,59 @@ def test_the_same_result(
         assert files[0][1:] == files[1][1:]  # the first line says when it was written
         assert given == {**expected, "path": "line.jsonl"}
         return
+    with muniment.open(homes[1]) as peer:  # ids that only the folder knows
+        agent = peer.agent("ava")
+        known = {"VOID": void_entry(agent), "INVITE": agent.banks.invites("team")[0].id}
+    words = [known.get(word, word) for word in words]
     assert steady(by_line(homes[1], words, capsys), homes[1]) == steady(expected, homes[0])
+
+
+AFAR = [row for row in SAME if COMMANDS[row[0]].remote or row[0].startswith("memory ")]
+
+
+@pytest.mark.parametrize(("name", "words", "call", "read"), AFAR, ids=[" ".join(row[1])[:50] for row in AFAR])
+def test_the_same_result_from_afar(
+    homes: tuple[Path, Path],
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    words: list[str],
+    call: Call,
+    read: Callable[[Any], Any],
+) -> None:
+    """What goes remote answers alike over JSON-RPC, in JSON and in words, also where people look."""
+    with muniment.open(homes[0]) as peer:
+        expected = json.loads(json.dumps(read(call(peer, peer.agent("ava")))))
+    with background(lambda: muniment.open(homes[1])) as url:
+        given = by_line(homes[1], ["--url", url, *words], capsys)
+        assert steady(given, homes[1]) == steady(expected, homes[0])
+        if not COMMANDS[name].writes:
+            here = shown(homes[1], words, capsys)
+            assert shown(homes[1], ["--url", url, *words], capsys) == here
+
+
+def shown(home: Path, words: list[str], capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """What a program reads without --json, and what a person is drawn."""
+    capsys.readouterr()
+    assert main(["--home", str(home), *words]) == 0
+    return [line for line in capsys.readouterr().out.splitlines() if not line.startswith(("index", "file"))]
+
+
+WRONG_AFAR = [row for row in WRONG if (COMMANDS[row[0]].remote or row[0].startswith("memory "))
+              and "eve" not in row[1]]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "call"), WRONG_AFAR, ids=[" ".join(row[1])[:50] for row in WRONG_AFAR]
+)
+def test_the_same_error_from_afar(
+    homes: tuple[Path, Path], capsys: pytest.CaptureFixture[str], name: str, words: list[str], call: Call
+) -> None:
+    """Over JSON-RPC too, by the client's own check and by the server's."""
+    with muniment.open(homes[0]) as peer, pytest.raises(MunimentError) as caught:
+        call(peer, peer.agent("ava"))
+    with background(lambda: muniment.open(homes[1])) as url:
+        given = by_line(homes[1], ["--url", url, *words], capsys)
+    assert (given["error"], given["exit_code"]) == (caught.value.name, caught.value.exit_code)
 
 
 @pytest.mark.parametrize(("name", "words", "call"), WRONG, ids=[" ".join(row[1])[:50] for row in WRONG])
@@ -252,3 +547,111 @@ def test_text_from_a_pipe_is_the_same_text(
     by_line(homes[1], ["remember", "-", "--key", "piped"], capsys)
     with muniment.open(homes[1]) as peer:
         assert peer.agent("ava").get("piped").text == text
+
+
+# The chat and MCP
+
+NEVER_IN_A_CHAT = {
+    "init",
+    "mcp",
+    "serve",
+    "credential set",
+}  # they ask for secrets, or start what runs already
+
+
+def fits(words: list[str]) -> bool:
+    """Whether a row says nothing about home and agent, which only a command line may choose."""
+    return not {"--home", "--agent"} & set(words)
+
+
+ROWS_SAME = [row for row in SAME if row[0] not in NEVER_IN_A_CHAT and fits(row[1])]
+ROWS_WRONG = [row for row in WRONG if row[0] not in NEVER_IN_A_CHAT and fits(row[1])]
+
+
+def by_chat(peer: muniment.Peer, name: str, words: list[str]) -> Any:
+    """The data of the answer to a slash line; where a word is asked for, it is typed."""
+    slash = Slash(peer.agent("ava").session("parity"), files=True)
+    prefix = "records " if name in {"list", "import", "export"} else ""
+    line = f"/memory {prefix}{shlex.join(words)}"
+    reply = slash.reply(line)
+    if not reply.ok and set(reply.data) == {"confirm"}:
+        reply = slash.reply(f"{line} --confirm {reply.data['confirm']}")
+    return reply.data
+
+
+def by_mcp(peer: muniment.Peer, name: str, words: list[str]) -> Any:
+    """The structured content of the tool that stands for a command, by the official client; or its error."""
+    pytest.importorskip("mcp", reason="needs the extra mcp")
+    from mcp import Client, types
+    from muniment.surfaces.mcp.server import ERROR, _Face, _server
+
+    params = params_of(COMMANDS[name], words[len(name.split()) :])
+
+    async def person(_context: Any, asked: Any) -> types.ElicitResult:
+        word = re.findall("`([a-z]+)`", asked.message)[-1]
+        return types.ElicitResult(action="accept", content={"word": word})
+
+    async def main() -> Any:
+        worker = Worker("parity", 4)
+        host = Host(peer.agent, commands=True)
+        server = _server(_Face(host, lambda: worker, lambda _: Grant("ava")), "")
+        try:
+            async with Client(server, elicitation_callback=person) as client:
+                done = await client.call_tool(tool_name(name), json.loads(json.dumps(params)))
+        finally:
+            await worker.close()
+        return {"error": done.meta[ERROR]} if done.is_error else done.structured_content
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize("door", [by_chat, by_mcp], ids=["chat", "mcp"])
+@pytest.mark.parametrize(
+    ("name", "words", "call", "read"), ROWS_SAME, ids=[" ".join(r[1])[:50] for r in ROWS_SAME]
+)
+def test_the_same_result_through_other_doors(
+    homes: tuple[Path, Path],
+    name: str,
+    words: list[str],
+    call: Call,
+    read: Callable[[Any], Any],
+    door: Callable[[muniment.Peer, str, list[str]], Any],
+) -> None:
+    """A chat and an MCP client are told what the library gives."""
+    with muniment.open(homes[0]) as peer:
+        expected = json.loads(json.dumps(read(call(peer, peer.agent("ava")))))
+    with muniment.open(homes[1]) as peer:
+        given = json.loads(json.dumps(door(peer, name, words)))
+    assert steady(given, homes[1]) == steady(expected, homes[0])
+
+
+@pytest.mark.parametrize("door", [by_chat, by_mcp], ids=["chat", "mcp"])
+@pytest.mark.parametrize(("name", "words", "call"), ROWS_WRONG, ids=[" ".join(r[1])[:50] for r in ROWS_WRONG])
+def test_the_same_error_through_other_doors(
+    homes: tuple[Path, Path],
+    name: str,
+    words: list[str],
+    call: Call,
+    door: Callable[[muniment.Peer, str, list[str]], Any],
+) -> None:
+    """What the library refuses, a chat and an MCP client are refused under the same name."""
+    with muniment.open(homes[0]) as peer, pytest.raises(MunimentError) as caught:
+        call(peer, peer.agent("ava"))
+    with muniment.open(homes[1]) as peer:
+        assert door(peer, name, words)["error"] == caught.value.name
+
+
+def test_every_command_is_compared_through_every_door() -> None:
+    """What a chat and MCP don't offer is listed, and refused there."""
+    assert {row[0] for row in ROWS_SAME} >= set(COMMANDS) - NEVER_IN_A_CHAT - {"reindex"}
+
+
+def test_what_is_for_a_command_line_alone_is_refused_elsewhere(homes: tuple[Path, Path]) -> None:
+    """By the chat with a hint, and by MCP as a tool that is not there."""
+    with muniment.open(homes[0]) as peer:
+        host = Host(peer.agent, commands=True)
+        offered = {offer.name for offer in host.offers(Grant("ava"))}
+        slash = Slash(peer.agent("ava").session("parity"), files=True)
+        for name in sorted(NEVER_IN_A_CHAT & set(COMMANDS)):
+            assert "command line" in slash(f"/memory {name}")
+            assert tool_name(name) not in offered

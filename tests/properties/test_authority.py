@@ -137,6 +137,35 @@ def test_any_order_duplication_and_split_gives_the_same_state(plan: Any, order: 
     assert state(authority, script, entries) == expected
 
 
+@settings(max_examples=100)
+@given(plan=steps)
+def test_growing_entry_by_entry_equals_judging_anew(plan: Any) -> None:
+    """In the order in which they were made most entries are judged without the others: the outcome is the same."""
+    script = founded()
+    act_out(script, plan)
+    entries = list(script.entries.values())
+    keys_ = [script.cast[name] for name in NAMES]
+    held = Held()
+    authority = held.authority(script.bank)
+    for entry in entries:
+        held.add(entry)
+        _ = authority.gaps  # judges what is there: only then is there something to take over
+        authority = authority.extend(entry)
+        anew = held.authority(script.bank)
+        assert state(authority, script, entries) == state(anew, script, entries)
+        for now in TIMES:
+            assert authority.expired(now) == anew.expired(now)
+            assert authority.readers(now) == anew.readers(now)
+        for key in keys_:
+            assert authority.why(key) == anew.why(key)
+            assert authority.granted_by(key, deep=True) == anew.granted_by(key, deep=True)
+            assert authority.revoked(key) == anew.revoked(key)
+            assert authority.cut_tips(entries) == anew.cut_tips(entries)
+        assert authority.invites == anew.invites
+        assert authority.missing == anew.missing
+        assert authority.gaps >= anew.gaps
+
+
 @settings(max_examples=150)
 @given(plan=steps)
 def test_it_equals_a_literal_reading_of_the_rules(plan: Any) -> None:

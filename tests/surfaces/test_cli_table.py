@@ -123,7 +123,13 @@ def test_the_table_behaves_as_a_mapping() -> None:
     assert "recall" in COMMANDS
     assert 3 not in COMMANDS
     assert COMMANDS.get("nothing") is None
-    assert COMMANDS.in_group("agent") == ["agent new", "agent list", "agent show"]
+    assert COMMANDS.in_group("agent") == [
+        "agent new",
+        "agent list",
+        "agent show",
+        "agent tools",
+        "agent bind",
+    ]
 
 
 def test_families_import_nothing_heavy() -> None:

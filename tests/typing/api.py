@@ -8,6 +8,8 @@ from muniment.embed.local import LocalEmbedder
 from muniment.embed.online import OnlineEmbedder
 from muniment.embed.openai import ServerEmbedder
 from muniment.embed.options import options
+from muniment.embed.rerank import CallableReranker, Reranker
+from muniment.service import MemoryHit, MemoryService
 from muniment.testing.embedders import (
     CountingEmbedder,
     FailingEmbedder,
@@ -43,6 +45,15 @@ def unasked(agent: muniment.Agent) -> str:
     return session.context(messages, budget_tokens=500, budget_ms=50) + "".join(reasons[:entries])
 
 
+def second_look(home: str) -> list[float]:
+    """A reranker is given by the program, and asked for or not by each recall; a floor may leave nothing."""
+    mine: Reranker = CallableReranker("mine", lambda query, texts: [float(len(text)) for text in texts])
+    with muniment.open(home, reranker=mine) as peer:
+        hits: muniment.Hits = peer.agent("ava").recall("boats", rerank=True, floor=True)
+        block: str = peer.agent("ava").session("talk").preview([{"role": "user", "content": "boats"}]).block
+        return [hit.signals["rerank"] for hit in hits if block]
+
+
 def errors(error: muniment.MunimentError) -> tuple[int, str, str, str]:
     """What a surface needs of an error."""
     return error.exit_code, error.name, error.message, error.next_step
@@ -67,3 +78,22 @@ def embedders(peer: muniment.Peer) -> list[Embedder]:
             CountingEmbedder(fake),
         ),
     ]
+
+
+def tools_and_chat(agent: muniment.Agent) -> str:
+    """Tools answer in words; a chat too."""
+    kit = muniment.tools("chaz").bind(agent, agent.session("talk"))
+    defined: list[dict[str, object]] = kit.definitions("anthropic")
+    text: str = kit.call("recall", {"query": "tea"})
+    ok: bool = kit.answer("recall", "{}").ok
+    slash: muniment.Slash = muniment.Slash(agent.session("talk"), files=True)
+    names: tuple[str, ...] | None = agent.allow_tools(["recall"])
+    return text + slash("/memory list") if ok and defined and names else agent.reachable_bank("notes").bank_id
+
+
+async def service(home: str) -> list[MemoryHit]:
+    """The asyncio face."""
+    async with await MemoryService.open_or_create(home, agent="ava") as memory:
+        made: muniment.Remembered = await memory.remember("tea", tags={"a": "b"})
+        record: muniment.Record = await memory.run(lambda agent: agent.get(made.id))
+        return await memory.search(record.text, 3)

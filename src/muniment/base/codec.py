@@ -21,7 +21,16 @@ EPOCH = b"muniment/epoch/1\0"  # commitments of epoch keys
 BODY = b"muniment/body/1\0"  # associated data of sealed bodies
 LINK = b"muniment/link/1\0"  # associated data of older epoch keys, sealed under a newer one
 PAYLOAD = b"muniment/payload/1\0"  # associated data of sealed payloads of archived records
-DOMAINS: tuple[bytes, ...] = (ENTRY, EPOCH, BODY, LINK, PAYLOAD)
+EXPORT = b"muniment/export/1\0"  # signatures over manifests of exported banks
+HTTP_REQUEST = b'"@method": '  # how the base of a signed HTTP request begins (RFC 9421)
+HTTP_ANSWER = b'"@status": '  # and that of an answer
+BINDING = b"muniment/binding/1\0"  # a key says that another DID is its own
+CLAIM = b"muniment/claim/1\0"  # signatures over claims of an invite
+HELLO = b"muniment/hello/1\0"  # signatures that open a round of sync
+DOMAINS: tuple[bytes, ...] = (
+    *(ENTRY, EPOCH, BODY, LINK, EXPORT),
+    *(HTTP_REQUEST, HTTP_ANSWER, BINDING, CLAIM, HELLO, PAYLOAD),
+)
 
 _TAG = b"\xd8\x2a"  # tag 42
 _ENTRY_LINK = _TAG + b"\x58\x25\x00" + CID_PREFIX

@@ -22,7 +22,10 @@ MunimentError
 │   ├── RefusedEntry          `.reason` names the rule
 │   ├── RefusedBody           a body that does not match or open
 │   ├── RefusedPack           a pack or a sealed payload that is not what its name says
-│   └── RefusedKey            a malformed or small-order key
+│   ├── RefusedKey            a malformed or small-order key
+│   ├── RefusedTicket         `.reason` names what is wrong in it
+│   ├── RefusedSignature      a signed HTTP message; `.reason` names the rule
+│   └── RefusedFile           an exported bank that breaks its format; `.reason` names the rule
 ├── StorageError          the disk or a file                     (exit 6)
 │   ├── StoreBusy             a lock was not free in time
 │   ├── StoreFull             no space is left
@@ -30,6 +33,7 @@ MunimentError
 │   ├── StoreCorrupt          pages or rows contradict each other
 │   ├── BlobDamaged           a blob's bytes do not have its name
 │   ├── BlobStoreUnavailable  the place of the blobs does not answer, or says no
+│   ├── RolledBack            older than what its witness has seen
 │   ├── ForeignFile           not a file of muniment
 │   └── FutureFormat          written by a newer version
 ├── KeyringError          custody of private keys                (exit 7)
@@ -38,10 +42,17 @@ MunimentError
 │   └── UnknownKey            the private key is not in custody here
 ├── ImportFailed          a file to import has a fatal line      (exit 8)
 ├── MissingExtra          an optional part is not installed      (exit 9)
-└── EmbedderError         no vectors come of a text              (exit 10)
-    ├── EmbedderUnavailable   no answer in time, or nothing there that answers
-    ├── EmbedderRefused       the server says no to key, model or text
-    └── EmbedderMismatch      an answer or a model file that is not what was asked for
+├── EmbedderError         no vectors come of a text              (exit 10)
+│   ├── EmbedderUnavailable   no answer in time, or nothing there that answers
+│   ├── EmbedderRefused       the server says no to key, model or text
+│   └── EmbedderMismatch      an answer or a model file that is not what was asked for
+├── RemoteError           another installation, asked over HTTP  (exit 11)
+│   ├── Unreachable           no answer in time, or nothing there that answers
+│   ├── Overloaded            too much is asked of it at once
+│   └── BadAnswer             an answer that is none
+└── SyncError             a sync with another peer               (exit 12)
+    ├── SyncRefused           the other end turned the round down
+    └── BadMessage            bytes that are no message of the protocol; `.reason` names the rule
 ```
 """
 
@@ -197,6 +208,45 @@ class RefusedKey(Refused):
     """A key that is malformed or of small order, or a DID that does not hold one."""
 
 
+class RefusedTicket(Refused):
+    """Text that is no ticket, or an address in one that leads nowhere.
+
+    Attributes:
+        reason: The rule's short name.
+    """
+
+    def __init__(self, reason: str, next_step: str = "") -> None:
+        super().__init__(f"ticket refused: {reason}", next_step)
+        self.reason = reason
+
+
+class RefusedSignature(Refused):
+    """A signed HTTP message that does not prove what it has to.
+
+    Attributes:
+        reason: One of `muniment.identity.http_signatures.REASONS`.
+    """
+
+    def __init__(self, reason: str, detail: str = "", next_step: str = "") -> None:
+        super().__init__(f"signature refused: {reason}" + (f" ({detail})" if detail else ""), next_step)
+        self.reason = reason
+
+
+class RefusedFile(Refused):
+    """An exported bank that breaks a rule of its format.
+
+    Attributes:
+        reason: The rule's short name, one of `muniment.portable.car.REASONS`.
+    """
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(
+            f"file refused: {reason}" + (f" ({detail})" if detail else ""),
+            "Get the file again from its source.",
+        )
+        self.reason = reason
+
+
 class StorageError(MunimentError):
     """The disk, a folder or a file is at fault."""
 
@@ -225,6 +275,10 @@ class BlobDamaged(StorageError):
 
 class BlobStoreUnavailable(StorageError):
     """The place where blobs are kept does not answer, or does not let this peer in."""
+
+
+class RolledBack(StorageError):
+    """The bank's file is older than its witness says, or entries that the witness has seen are gone."""
 
 
 class ForeignFile(StorageError):
@@ -287,3 +341,52 @@ class EmbedderRefused(EmbedderError):
 
 class EmbedderMismatch(EmbedderError):
     """Another number of vectors, another dimension, no usable numbers, or a model file that is another one."""
+
+
+class RemoteError(MunimentError):
+    """Another installation was asked over HTTP, and it did not come to an answer."""
+
+    exit_code = 11
+
+
+class Unreachable(RemoteError):
+    """No answer came in time, or nothing answers there."""
+
+
+class Overloaded(RemoteError):
+    """Too many requests at once, by this key or by all; nothing of the request was done.
+
+    Attributes:
+        retry_after: Seconds after which to try again.
+    """
+
+    def __init__(self, message: str, retry_after: float = 1.0, next_step: str = "") -> None:
+        super().__init__(message, next_step or f"Try again in {retry_after:g} s.")
+        self.retry_after = retry_after
+
+
+class BadAnswer(RemoteError):
+    """What answers there does not speak as an installation of muniment does."""
+
+
+class SyncError(MunimentError):
+    """A sync with another peer came to nothing, or to less than all. What was stored stays."""
+
+    exit_code = 12
+
+
+class SyncRefused(SyncError):
+    """The other end turned the round down: the bank is not there, not shared, or not for this key."""
+
+
+class BadMessage(SyncError):
+    """Bytes from the other end that are no message of the protocol, or not the one that is due.
+
+    Attributes:
+        reason: The rule's short name, one of `muniment.sync.messages.REASONS`.
+    """
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        said = f"the other end sent a message that is no good: {reason}" + (f" ({detail})" if detail else "")
+        super().__init__(said, "Sync again; if it stays so, one of the two ends is at fault or too old.")
+        self.reason = reason

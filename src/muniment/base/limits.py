@@ -20,6 +20,7 @@ class Limits:
     parents: int = 64  # CIDs in `prev`, and in `auth`
     tips_per_cut: int = 64  # CIDs
     readers: int = 1024  # sealed boxes in one epoch
+    claim_bytes: int = 1024  # a request signed by an invite's key
     open_epochs: int = 64  # older heads opened by one epoch
 
     key_chars: int = 512
@@ -41,16 +42,44 @@ class Limits:
     clock_ahead_ms: int = 10 * 60 * 1000  # how far a foreign clock may move the local one
     waiting_per_author: int = 4096  # entries kept whose past is not here
     import_line_bytes: int = 16 * 1024 * 1024
+    archive_members: int = 65_536  # files in a zip archive that is imported
+    archive_bytes: int = 8 * 1024 * 1024 * 1024  # unpacked, all that is read of one archive
+    memvid_frames: int = 1_000_000  # frames of one .mv2 file
+    manifest_bytes: int = 1024 * 1024  # of an exported bank
+    export_heads: int = 16_384  # entries that no other names, in one manifest
+    blob_bytes: int = 32 * 1024 * 1024  # one blob, also in an exported bank
+    witness_bytes: int = 16 * 1024 * 1024  # the witness file
+
+    sync_frame_bytes: int = 512 * 1024  # entries and bodies of one message; a single larger entry goes alone
+    sync_message_bytes: int = 17 * 1024 * 1024  # one message of a sync
+    sync_ids: int = 8192  # ids named by one message
+    sync_ranges: int = 8192  # ranges of one message
+    sync_entries: int = 8192  # entries, or bodies, of one message
+    sync_rounds: int = 1024  # rounds that one stateless server keeps open
+    sync_round_ms: int = 60 * 1000  # how long it keeps one that is silent
+    sync_waiting: int = 4096  # entries whose past is not here that one round may bring
+    sync_tips: int = 64  # keys of which a round tells the newest entries
 
     stub_bytes: int = 4 * 1024 * 1024  # what an archived record's stub opens to
     payload_bytes: int = 5 * 1024 * 1024  # a sealed payload, and what it opens to
     pack_bytes: int = 16 * 1024 * 1024  # a pack, its directory included
     pack_payloads: int = 65_536  # payloads in one pack
-    blob_bytes: int = 64 * 1024 * 1024  # any blob that is read whole
 
     vector_dimension: int = 65_536  # numbers in one vector
     embedder_answer_bytes: int = 64 * 1024 * 1024  # one answer of an embedding server
     credential_chars: int = 4096  # an API key
+
+    ticket_chars: int = 4096
+    ticket_peers: int = 16  # addresses in one ticket
+    address_chars: int = 512
+    did_chars: int = 512  # a DID, or the DID URL of a key
+    did_document_bytes: int = 64 * 1024  # what a did:web leads to
+    request_bytes: int = 8 * 1024 * 1024  # the body of one request to `muniment serve`
+    request_calls: int = 256  # calls in one batch
+    nonces: int = 1_000_000  # signed requests remembered until they expire
+    tokens: int = 10_000  # bearer tokens kept, revoked ones included
+    answer_bytes: int = 64 * 1024 * 1024  # one answer that the client reads
+    tool_argument_bytes: int = 8 * 1024 * 1024  # the arguments of one call by a model, as JSON text
 
 
 LIMITS = Limits()

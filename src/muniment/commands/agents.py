@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from muniment.base.errors import InvalidInput
 from muniment.commands.context import Context
-from muniment.commands.results import Claimed, Listed
+from muniment.commands.results import AllowedTools, Listed
 from muniment.commands.table import Command, Example, Param, Result, family
 
 
@@ -22,9 +23,14 @@ def _show(context: Context, /, *, name: str | None) -> Result:
     return context.standing_peer.agent_info(name)
 
 
-def _mine(context: Context, /) -> Result:
-    agent = context.agent()
-    return Claimed(agent.name, agent.claim())
+def _tools(context: Context, /, *, only: tuple[str, ...], none: bool, all: bool) -> Result:  # noqa: A002
+    if sum((bool(only), none, all)) > 1:
+        raise InvalidInput("--only, --none and --all exclude each other", "Say one of them.")
+    _ = context.standing_peer
+    agent = context.agent(for_write=True)
+    if only or none or all:
+        return AllowedTools(agent.name, agent.allow_tools(None if all else only))
+    return AllowedTools(agent.name, agent.allowed_tools())
 
 
 COMMANDS = family(
@@ -68,14 +74,22 @@ COMMANDS = family(
         _show,
     ),
     Command(
-        "key mine",
-        "After a backup was restored or a folder was copied, writing stops: the key has signed entries that this "
-        "installation does not know of. This says that they are yours and joins them. If they are not, the key is "
-        "in other hands: don't.",
-        (Example("muniment key mine --agent ava", "after putting a backup back"),),
-        (),
+        "agent tools",
+        "A model that acts for the agent has all memory tools, unless it is said which. What is said stands in the "
+        "agent's own bank, signed. Without an option: shows what holds.",
+        (
+            Example("muniment agent tools", "what it has"),
+            Example("muniment agent tools --only recall --only history", "it may look, not write"),
+            Example("muniment agent tools --all", "take that back"),
+        ),
+        (
+            Param("only", "text", "It has this tool; several: these, and no other", (), repeatable=True,
+                  metavar="TOOL"),
+            Param("none", "flag", "It has no memory tools", False),
+            Param("all", "flag", "It has all of them again", False),
+        ),
         "write",
         True,
-        _mine,
+        _tools,
     ),
-)
+)  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from muniment.commands.context import Context
-from muniment.commands.records import WHICH
+from muniment.commands.records import BANK, WHICH
 from muniment.commands.results import Listed
 from muniment.commands.table import Command, Example, Param, Result, family
 
@@ -14,24 +14,26 @@ _REF = Param(
 )
 
 
-def _archive(context: Context, /, *, metadata: dict[str, Any] | None, **rest: Any) -> Result:
+def _archive(
+    context: Context, /, *, metadata: dict[str, Any] | None, bank: str | None, **rest: Any
+) -> Result:
     _ = context.standing_peer
-    agent = context.agent(for_write=True)
+    memory = context.memory(bank, for_write=True)
     with context.watch("Archiving", "memories") as tick:
-        return agent.archive(metadata=metadata or None, progress=tick, **rest)
+        return memory.archive(metadata=metadata or None, progress=tick, **rest)
 
 
-def _fetch(context: Context, /, *, ref: str) -> Result:
-    agent = context.agent()
+def _fetch(context: Context, /, *, ref: str, bank: str | None) -> Result:
+    memory = context.memory(bank)
     with context.watch("Fetching", "chunks") as tick:
-        return agent.fetch(ref, progress=tick)
+        return memory.fetch(ref, progress=tick)
 
 
-def _restore(context: Context, /, *, ref: str) -> Result:
+def _restore(context: Context, /, *, ref: str, bank: str | None) -> Result:
     _ = context.standing_peer
-    agent = context.agent(for_write=True)
+    memory = context.memory(bank, for_write=True)
     with context.watch("Fetching", "chunks") as tick:
-        return Listed("records", agent.restore(ref, progress=tick))
+        return Listed("records", memory.restore(ref, progress=tick))
 
 
 def _blobs_list(context: Context, /) -> Result:
@@ -66,6 +68,7 @@ COMMANDS = family(
             Param("until", "time", "Only memories said before this time: ISO 8601, UTC unless it says otherwise",
                   metavar="TIME"),
             Param("dry_run", "flag", "Only tell what would be done", False),
+            BANK,
         ),
         "write",
         True,
@@ -76,7 +79,7 @@ COMMANDS = family(
         "Shows an archived memory with its whole text, from a pack on this machine or from a peer that has it. "
         "Whatever comes is verified: it must be the very text that its author signed.",
         (Example("muniment fetch report-2024", "read an archived text"),),
-        (_REF,),
+        (_REF, BANK),
         "read",
         False,
         _fetch,
@@ -85,7 +88,7 @@ COMMANDS = family(
         "restore",
         "Brings the text of an archived memory back into the bank, here and on every peer.",
         (Example("muniment restore report-2024", "take it out of the archive"),),
-        (_REF,),
+        (_REF, BANK),
         "write",
         True,
         _restore,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
@@ -11,7 +11,10 @@ from muniment.base.errors import InvalidInput, UnknownAgent
 
 if TYPE_CHECKING:
     from muniment.agent import Agent
+    from muniment.commands.table import Result
+    from muniment.memory import Memory
     from muniment.peer import Peer
+    from muniment.shared_banks import Banks
 
 
 class Tick(Protocol):
@@ -81,6 +84,50 @@ class Context:
         peer = self.peer if for_write else self.standing_peer
         return peer.choose_agent(self.agent_name, for_write=for_write)
 
+    def agent_of(self, did: str) -> Agent:
+        """The agent that a DID names: its own key, one bound to it, or its name here.
+
+        Raises:
+            UnknownAgent: None goes by it.
+        """
+        from muniment.callers import find_agent
+
+        found = find_agent(self.standing_peer, did)
+        if found is None:
+            raise UnknownAgent(f"no agent goes by {did[:120]!r}", "See `muniment agent list`.")
+        return found
+
+    def acting_as(self, agent: Agent) -> Context:
+        """This context, with that agent as the one that acts."""
+        self.agent_name = agent.name
+        return self
+
+    def serve(self, options: Mapping[str, Any]) -> Result:  # noqa: ARG002 (surfaces that can, look at them)
+        """Hold the doors of this installation open until told to stop.
+
+        Raises:
+            InvalidInput: The surface can't.
+        """
+        raise InvalidInput("nothing can be served from here", "Run `muniment serve` in a terminal.")
+
+    def memory(self, bank: str | None, *, for_write: bool = False) -> Memory:
+        """What the acting agent keeps in a bank, or in its own.
+
+        Raises:
+            UnknownBank | Ambiguous: No bank goes by that name, or several do.
+            UnknownAgent: As for `agent`.
+        """
+        agent = self.agent(for_write=for_write)
+        return agent if bank is None else agent.bank(bank)
+
+    def banks(self, *, owner: bool, for_write: bool = False) -> Banks:
+        """The banks, for the acting agent's key or for the owner's.
+
+        Raises:
+            UnknownAgent | Ambiguous: As for `agent`.
+        """
+        return self.standing_peer.banks if owner else self.agent(for_write=for_write).banks
+
     def stream(self) -> BinaryIO:
         """Where `-` leads.
 
@@ -98,6 +145,18 @@ class Context:
         `unit` is `bytes`, or what is counted.
         """
         yield None
+
+    def attend(self, surface: str, **options: Any) -> None:  # noqa: ARG002 (surfaces look at them)
+        """Run a server until its client leaves, where the surface can be left for one.
+
+        Args:
+            surface: Which: `mcp`.
+            options: What the server is told.
+
+        Raises:
+            InvalidInput: It can't be left here.
+        """
+        raise InvalidInput("no server can be started from here", "Start it from a command line.")
 
     def close(self) -> None:
         """Let go of the peer; harmless when done twice."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from muniment.commands.context import Context
+from muniment.commands.records import BANK
 from muniment.commands.results import Checkup, Chosen, Findings
 from muniment.commands.table import Command, Example, Param, Result, family
 
@@ -13,20 +15,26 @@ def _init(context: Context, /, **chosen: Any) -> Result:
     return Chosen(context.peer.init(**chosen))
 
 
-def _check(context: Context, /, *, rebuild: bool) -> Result:
-    agent = context.agent()
+def _check(context: Context, /, *, rebuild: bool, bank: str | None) -> Result:
+    agent = context.memory(bank)
     with context.watch("Checking", "steps") as tick:
         return Checkup(agent.name, agent.check(rebuild=rebuild, progress=tick), rebuilt=rebuild)
 
 
-def _verify(context: Context, /) -> Result:
-    agent = context.agent()
-    with context.watch("Verifying", "entries") as tick:
+def _verify(context: Context, /, *, target: str | None, open_bodies: bool) -> Result:
+    if target is not None and (os.path.lexists(target) or target.endswith(".car")):
+        from muniment.carried import verify_file
+
+        keyring = context.standing_peer.host.keyring if open_bodies else None
+        with context.watch("Verifying", "steps") as tick:
+            return verify_file(target, keyring=keyring, progress=tick)
+    agent = context.memory(target)
+    with context.watch("Verifying", "steps") as tick:
         return agent.verify(progress=tick)
 
 
-def _reindex(context: Context, /) -> Result:
-    agent = context.agent()
+def _reindex(context: Context, /, *, bank: str | None) -> Result:
+    agent = context.memory(bank)
     with context.watch("Embedding", "memories") as tick:
         return agent.reindex(progress=tick)
 
@@ -64,17 +72,31 @@ COMMANDS = family(
             Example("muniment check", "look"),
             Example("muniment check --rebuild", "make tables and indexes again"),
         ),
-        (Param("rebuild", "flag", "Make all that is derived again from the signed entries", False),),
+        (Param("rebuild", "flag", "Make all that is derived again from the signed entries", False), BANK),
         "read",
         True,
         _check,
+        local=True,
     ),
     Command(
         "verify",
-        "Checks every signature and every hash again, and works out afresh who had the right to write what. Entries "
-        "without effect are listed with their authors.",
-        (Example("muniment verify", "prove the bank"),),
-        (),
+        "Works everything out from the entries: every signature and hash, the chain of every key, who had the right "
+        "to write what, which bodies are missing and which were erased. What has no effect is listed with its author "
+        "and the reason.\n\n"
+        "A file that `muniment bank export` wrote is proved from its bytes alone: anybody can do it, offline, without "
+        "any key. With --open the bodies are opened too, where a key of this installation can. Exit code 1 says that "
+        "something is refused, unreadable, missing or rolled back.",
+        (
+            Example("muniment verify", "prove the agent's own bank"),
+            Example("muniment verify bank.car", "prove a file that somebody gave you"),
+            Example("muniment verify bank.car --open", "and open what the keys here open"),
+        ),
+        (
+            Param("target", "text", "A bank by id or name, or an exported file; the agent's own bank if not given",
+                  positional=True, metavar="BANK|FILE"),
+            Param("open_bodies", "flag", "Of a file: open bodies too, with the keys of this installation", False,
+                  option="open"),
+        ),
         "read",
         False,
         _verify,
@@ -85,10 +107,11 @@ COMMANDS = family(
         "missing: of memories from before, or from a time when the embedder did not answer. Stopped anywhere, it goes "
         "on where it was. Vectors of other models stay.",
         (Example("muniment reindex", "after choosing an embedder"),),
-        (),
+        (BANK,),
         "write",
         True,
         _reindex,
+        local=True,
     ),
     Command(
         "doctor",

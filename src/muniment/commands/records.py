@@ -17,6 +17,14 @@ _REF = Param(
     "ref", "text", "A key, a record id or a version id", required=True, positional=True, metavar="REF"
 )
 
+BANK = Param(
+    "bank",
+    "text",
+    "The bank to use, by name or id; without it, the agent's own memory",
+    short="b",
+    metavar="BANK",
+)
+
 WHICH = (
     Param("tags", "text", "Only memories that have this tag; several: all of them", (), repeatable=True, option="tag",
           short="t", metavar="TAG"),
@@ -46,38 +54,45 @@ def _filters(given: dict[str, Any]) -> dict[str, Any]:
     return {**given, "metadata": given.get("metadata") or None}
 
 
-def _remember(context: Context, /, *, text: str, metadata: dict[str, Any] | None, **rest: Any) -> Result:
-    return context.agent(for_write=True).remember(text, metadata=metadata or None, **rest)
+def _remember(
+    context: Context, /, *, text: str, metadata: dict[str, Any] | None, bank: str | None, **rest: Any
+) -> Result:
+    return context.memory(bank, for_write=True).remember(text, metadata=metadata or None, **rest)
 
 
-def _recall(context: Context, /, *, query: str, **rest: Any) -> Result:
-    return context.agent().recall(query, **_filters(rest))
+def _recall(context: Context, /, *, query: str, bank: str | None, **rest: Any) -> Result:
+    return context.memory(bank).recall(query, **_filters(rest))
 
 
-def _get(context: Context, /, *, ref: str) -> Result:
-    return context.agent().get(ref)
+def _get(context: Context, /, *, ref: str, bank: str | None) -> Result:
+    return context.memory(bank).get(ref)
 
 
-def _list(context: Context, /, **rest: Any) -> Result:
-    return Listed("records", context.agent().list(**_filters(rest)))
+def _list(context: Context, /, *, bank: str | None, **rest: Any) -> Result:
+    return Listed("records", context.memory(bank).list(**_filters(rest)))
 
 
-def _history(context: Context, /, *, ref: str) -> Result:
-    return Listed("records", context.agent().history(ref))
+def _history(context: Context, /, *, ref: str, bank: str | None) -> Result:
+    return Listed("records", context.memory(bank).history(ref))
 
 
-def _forget(context: Context, /, *, ref: str, undo: bool) -> Result:
+def _forget(context: Context, /, *, ref: str, undo: bool, bank: str | None) -> Result:
     # Nothing can be forgotten where nothing was ever kept, so this write may not be the first one.
     _ = context.standing_peer
-    return Listed("records", context.agent(for_write=True).forget(ref, undo=undo))
+    return Listed("records", context.memory(bank, for_write=True).forget(ref, undo=undo))
 
 
-def _why(context: Context, /, *, query: str, ref: str, **rest: Any) -> Result:
-    return context.agent().why(query, ref, **_filters(rest))
+def _clear(context: Context, /, *, undo: bool, bank: str | None) -> Result:
+    _ = context.standing_peer
+    return context.memory(bank, for_write=True).clear(undo=undo)
 
 
-def _stats(context: Context, /) -> Result:
-    return context.agent().stats()
+def _why(context: Context, /, *, query: str, ref: str, bank: str | None, **rest: Any) -> Result:
+    return context.memory(bank).why(query, ref, **_filters(rest))
+
+
+def _stats(context: Context, /, *, bank: str | None) -> Result:
+    return context.memory(bank).stats()
 
 
 COMMANDS = family(
@@ -89,6 +104,7 @@ COMMANDS = family(
         "The first memory on a machine makes all that is needed: a key, an agent named `default`, its bank.",
         (
             Example('muniment remember "The deploy window is Friday at ten"', "keep a sentence"),
+            Example('muniment remember --bank team "We build with nix"', "in a bank that is shared"),
             Example('muniment remember --key editor --tag prefs "Ava uses Helix"', "a memory that may change"),
             Example('muniment remember --meta city=Oslo --meta year=2026 "Met Kim at the fair"', "with metadata"),
             Example("git log -1 --format=%B | muniment remember --key last-commit", "keep what is piped in"),
@@ -108,6 +124,9 @@ COMMANDS = family(
             Param("valid_from", "time", f"True from this time on: {_TIME}", metavar="TIME"),
             Param("valid_until", "time", f"True up to this time: {_TIME}", metavar="TIME"),
             Param("tool", "flag", "It is the output of a tool: it never hides what a person or an agent wrote", False),
+            Param("old_epoch", "flag", "If the bank waits for a new key, seal under the old one, which those who left "
+                  "hold too", False),
+            BANK,
         ),
         "write",
         True,
@@ -122,8 +141,10 @@ COMMANDS = family(
         (
             Example('muniment recall "when do we deploy?"', "ask"),
             Example("muniment recall --limit 3 --tag prefs editor", "three hits with a tag"),
+            Example("muniment recall --bank team how do we build", "in a bank that is shared"),
             Example("muniment recall --meta city=Oslo --since 2026-01-01 fair", "by metadata and time"),
             Example("muniment recall --as-of 2026-03-01 editor", "as the memory was on that day"),
+            Example("muniment recall --floor editor", "only what is sure, or nothing"),
             Example("muniment recall --json editor", "for a program"),
         ),
         (
@@ -136,6 +157,11 @@ COMMANDS = family(
             *FILTERS,
             Param("context", "flag", "Leave out the words of the conversation around a memory", True),
             Param("fetch", "flag", "Bring the whole text of archived memories that are found", False),
+            Param("rerank", "flag", "Have a reranker look at the best memories again, or not; else as the settings say",
+                  either=True),
+            Param("floor", "flag", "Leave out memories that the query neither names nor finds enough of its words in",
+                  False),
+            BANK,
         ),
         "read",
         False,
@@ -149,7 +175,7 @@ COMMANDS = family(
             Example("muniment get editor", "by key"),
             Example("muniment get --json editor", "with every field"),
         ),
-        (_REF,),
+        (_REF, BANK),
         "read",
         False,
         _get,
@@ -167,6 +193,7 @@ COMMANDS = family(
                   maximum=LIMITS.recall_limit, metavar="N"),
             Param("offset", "integer", "Leave out so many of the newest", 0, minimum=0, metavar="N"),
             *FILTERS,
+            BANK,
         ),
         "read",
         False,
@@ -176,7 +203,7 @@ COMMANDS = family(
         "history",
         "Every version stays in the bank: who wrote it, when, what took its place and what was forgotten.",
         (Example("muniment history editor", "how a memory changed"),),
-        (_REF,),
+        (_REF, BANK),
         "read",
         False,
         _history,
@@ -189,10 +216,23 @@ COMMANDS = family(
             Example("muniment forget editor", "hide it"),
             Example("muniment forget --undo editor", "bring it back"),
         ),
-        (_REF, Param("undo", "flag", "Bring back what was forgotten", False)),
+        (_REF, Param("undo", "flag", "Bring back what was forgotten", False), BANK),
         "write",
         True,
         _forget,
+    ),
+    Command(
+        "clear",
+        "Forgets all live memories of a bank at once, the agent's own unless another is named. They are hidden, not "
+        "destroyed: the history still has them, and --undo brings back what the last clear hid.",
+        (
+            Example("muniment clear", "start afresh"),
+            Example("muniment clear --undo", "bring everything back"),
+        ),
+        (Param("undo", "flag", "Bring back what was cleared last", False), BANK),
+        "write",
+        True,
+        _clear,
     ),
     Command(
         "why",
@@ -204,6 +244,7 @@ COMMANDS = family(
                   metavar="QUERY"),
             _REF,
             *WHICH,
+            BANK,
         ),
         "read",
         False,
@@ -213,7 +254,7 @@ COMMANDS = family(
         "stats",
         "Counts of memories, versions, signed entries, conversations and authors, and how much room they take.",
         (Example("muniment stats", "the counts"),),
-        (),
+        (BANK,),
         "read",
         False,
         _stats,

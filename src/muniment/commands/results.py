@@ -55,6 +55,17 @@ class Claimed:
         return {"agent": self.agent, "entry": self.entry}
 
 
+class Configured:
+    """An agent's settings of one kind, as they stand."""
+
+    def __init__(self, agent: str, settings: Mapping[str, Any]) -> None:
+        self.agent, self.settings = agent, dict(settings)
+
+    def to_json(self) -> dict[str, Any]:
+        """The settings as `--json` prints them."""
+        return {"agent": self.agent, "settings": self.settings}
+
+
 class Checkup:
     """What `check` found; well when it found nothing."""
 
@@ -90,3 +101,65 @@ class Findings:
             for f in self.findings
         ]
         return {"ok": self.ok, "findings": rows}
+
+
+class Attachment:
+    """What `bank attach` and `bank detach` did: the bank (None: it was not attached), and all that are attached now."""
+
+    def __init__(self, session: str, bank: Any, attached: Iterable[Any], *, changed: bool) -> None:
+        self.session, self.bank, self.attached, self.changed = session, bank, list(attached), changed
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as `--json` prints it."""
+        return {
+            "session": self.session,
+            "changed": self.changed,
+            "bank": None if self.bank is None else self.bank._asdict(),
+            "attached": [bank._asdict() for bank in self.attached],
+        }
+
+
+class RecallConfigured:
+    """The settings of auto-recall of an agent, as they stand now."""
+
+    def __init__(self, agent: str, config: _Shown) -> None:
+        self.agent, self.values = agent, config.to_json()
+
+    def to_json(self) -> dict[str, Any]:
+        """The settings as `--json` prints them."""
+        return {"agent": self.agent, **self.values}
+
+
+class AllowedTools:
+    """The memory tools of an agent; None: all of them."""
+
+    def __init__(self, agent: str, tools: Iterable[str] | None) -> None:
+        self.agent, self.tools = agent, None if tools is None else list(tools)
+
+    def to_json(self) -> dict[str, Any]:
+        """What holds, as `--json` prints it."""
+        return {"agent": self.agent, "tools": self.tools}
+
+
+class Printed:
+    """A text for another program's configuration, and the value that it holds."""
+
+    def __init__(self, text: str, value: Mapping[str, Any]) -> None:
+        self.text, self.value = text, dict(value)
+
+    def to_json(self) -> dict[str, Any]:
+        """The value alone."""
+        return self.value
+
+
+class Served:
+    """A server that ran until its client left; its stream was the answer, so nothing is printed after it."""
+
+    path = "-"
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+
+    def to_json(self) -> dict[str, Any]:
+        """What was served."""
+        return {"served": self.what}

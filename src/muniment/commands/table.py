@@ -47,6 +47,7 @@ class Param:
         stdin: `-`, or nothing while something is piped in, means standard input.
         minimum, maximum: Bounds of an integer, both inclusive.
         nested: A dot in a typed name of an `object` opens an object inside it.
+        either: A flag without a default, that people may say both ways: `--name` and `--no-name`.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Param:
     minimum: int | None = None
     maximum: int | None = None
     nested: bool = False
+    either: bool = False
 
     @property
     def typed_name(self) -> str:
@@ -95,6 +97,7 @@ class Command:
         right: What it needs in the bank: `none`, `read`, `write` or `admin`.
         writes: Whether it may change anything.
         handler: Takes the context and the checked parameters; gives the result.
+        local: It is an affair of this installation, and never offered over a network.
     """
 
     name: str
@@ -104,6 +107,13 @@ class Command:
     right: Right
     writes: bool
     handler: Handler
+    local: bool = False
+
+    @property
+    def remote(self) -> bool:
+        """Whether it makes sense from afar: it works on a bank, and takes no file and no secret of this machine."""
+        bound = any(param.type in {"path", "secret"} for param in self.params)
+        return self.right != "none" and not self.local and not bound
 
     @property
     def summary(self) -> str:
@@ -119,9 +129,15 @@ class Command:
 # Group -> what it is about.
 GROUPS: Mapping[str, str] = {
     "agent": "The agents of this installation.",
+    "agent trust": "Whose words an agent is shown unasked.",
+    "bank": "Banks: memories that many keys may share.",
+    "bank invite": "Ways in for those whose keys are not known yet.",
     "key": "The keys that sign.",
     "blobs": "The packs in which archived texts lie.",
     "credential": "API keys of embedding servers, sealed.",
+    "token": "Bearer tokens, for clients that can't sign.",
+    "memory": "The same memory by the verbs and flags of its ancestor.",
+    "skills": "Procedures that are kept step by step.",
 }
 
 # Full name -> family and summary: enough for every list, without importing a family.
@@ -132,6 +148,7 @@ _INDEX: Mapping[str, tuple[str, str]] = {
     "list": ("records", "List memories, newest first."),
     "history": ("records", "Show every version of a memory."),
     "forget": ("records", "Hide a memory from recall."),
+    "clear": ("records", "Hide all memories of an agent at once."),
     "why": ("records", "Explain why a memory does, or does not, answer a question."),
     "stats": ("records", "Count what a memory holds."),
     "archive": ("archive", "Move texts out of the bank into packs."),
@@ -139,15 +156,55 @@ _INDEX: Mapping[str, tuple[str, str]] = {
     "restore": ("archive", "Bring an archived text back into the bank."),
     "blobs list": ("archive", "List the packs of archived texts."),
     "blobs gc": ("archive", "Take away packs that nothing needs."),
+    "context": ("attachments", "Show what memory says unasked in a turn of a conversation."),
     "import": ("files", "Take in conversations, notes or an export."),
     "export": ("files", "Write all memories to a file, with their provenance."),
+    "bank attach": ("attachments", "Look through a bank in each turn of a conversation."),
+    "bank detach": ("attachments", "Look through a bank no more."),
+    "bank config": ("attachments", "Show, set or reset how memory is recalled unasked."),
+    "bank export": ("bank_files", "Write a whole bank to a file that proves itself."),
     "agent new": ("agents", "Make an agent: a key and a memory of its own."),
     "agent list": ("agents", "List the agents of this installation."),
     "agent show": ("agents", "Show an agent's keys and its memory."),
-    "key mine": ("agents", "Say that all entries by an agent's key are its own."),
+    "agent tools": ("agents", "Say which tools an agent has."),
+    "agent bind": ("serving", "Let another DID name an agent."),
+    "agent trust show": ("trust", "Show whom an agent trusts."),
+    "agent trust set": ("trust", "Choose whose words an agent is shown."),
+    "agent trust reset": ("trust", "Trust as at first."),
+    "bank new": ("banks", "Make a bank that can be shared."),
+    "bank list": ("banks", "List the banks of this installation."),
+    "bank describe": ("banks", "Show a bank, or say what it is for."),
+    "bank members": ("members", "List who holds what in a bank."),
+    "bank grant": ("members", "Let somebody read, write or decide."),
+    "bank revoke": ("members", "Take from somebody what it held."),
+    "bank rekey": ("members", "Seal a bank under a new key."),
+    "bank adopt": ("members", "Take back an entry that a revocation left out."),
+    "bank rename": ("banks", "Call a bank otherwise here."),
+    "bank delete": ("banks", "Put a bank away, here."),
+    "bank undelete": ("banks", "Bring a deleted bank back."),
+    "bank fork": ("banks", "Go on in a new bank with what counts in another."),
+    "bank invite new": ("members", "Make a secret that lets somebody ask."),
+    "bank invite list": ("members", "List the invites of a bank."),
+    "bank invite revoke": ("members", "Answer an invite no more."),
+    "key list": ("keys", "List the keys that sign here."),
+    "key rotate": ("keys", "Give an agent a new key."),
+    "key mine": ("keys", "Say that all entries by an agent's key are its own."),
+    "key not-mine": ("keys", "Say that somebody else signs with an agent's key."),
     "credential set": ("credentials", "Keep a provider's API key, sealed."),
     "credential list": ("credentials", "List the providers that have an API key."),
     "credential remove": ("credentials", "Forget a provider's API key."),
+    "token new": ("serving", "Make a bearer token for an agent."),
+    "token list": ("serving", "List the tokens that were given out."),
+    "token revoke": ("serving", "Take a token back."),
+    "memory grant": ("ancestor", "Keep a memory."),
+    "memory recall": ("ancestor", "Find memories."),
+    "memory list": ("ancestor", "List memories, newest first."),
+    "memory archive": ("ancestor", "Move a memory's text to content-addressed storage."),
+    "serve": ("serving", "Answer agents over HTTP."),
+    "save-skill": ("skills", "Keep a procedure, step by step."),
+    "skills list": ("skills", "List the skills, with what they are for."),
+    "skills show": ("skills", "Show the steps of a skill."),
+    "mcp": ("mcp", "Serve an agent's memory to programs that speak MCP."),
     "init": ("host", "Choose how this installation is set up."),
     "check": ("host", "Look for damage in files, and mend what can be made again."),
     "verify": ("host", "Prove every signature and every right to write."),

@@ -108,10 +108,19 @@ def from_words(param: Param, words: Sequence[str]) -> Any:
         InvalidInput: The words don't make a value of the parameter's type.
     """
     if param.type == "object":
-        return _pairs(param, words)
+        whole = _whole(words)
+        return _pairs(param, words) if whole is None else whole
     if param.repeatable:
         return [_word(param, word) for word in words]
     return _word(param, " ".join(words) if param.rest else words[-1])
+
+
+def _whole(words: Sequence[str]) -> dict[str, Any] | None:
+    """An object that was typed as JSON; None where it is something else."""
+    if len(words) != 1 or not words[0].lstrip().startswith("{"):
+        return None
+    found = _json_or_text(words[0])
+    return found if isinstance(found, dict) else None
 
 
 def _word(param: Param, word: str) -> Any:

@@ -1,8 +1,4 @@
-"""A model on this machine, run by `onnxruntime` and `tokenizers`: the only file that imports them.
-
-It takes one or two threads and none of them spins while it waits (measured: with spinning, other work on a busy
-machine takes almost twice as long). Nothing is downloaded. A model is loaded when it is first used.
-"""
+"""An embedding model on this machine, from a folder or from a package that carries it. Loaded when it is first used."""
 
 from __future__ import annotations
 
@@ -17,18 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from muniment.base.errors import EmbedderMismatch, EmbedderUnavailable, MissingExtra
+from muniment.base.errors import EmbedderMismatch, EmbedderUnavailable
 from muniment.embed.base import Shape, Vectors, readable
 from muniment.embed.carriers import Carrier, Pooling, find, read_file
+from muniment.embed.onnx import MAX_TOKENS, MODEL, MOST_CHARS, TOKENIZER, Run, Runner, need
 from muniment.embed.options import Options
-from muniment.embed.policy import batches
 
-MODEL, TOKENIZER, CONFIG = "model.onnx", "tokenizer.json", "embedder.json"
+CONFIG = "embedder.json"
 POOLING_CONFIG = "1_Pooling/config.json"  # as sentence-transformers writes it
-MAX_TOKENS = 512
-_MOST_CHARS = MAX_TOKENS * 32  # of a text; more than so many tokens hold in any writing
-_RUN_TOKENS = 1024  # of one run, padding included, to hold the memory that it takes
-_RUN_TEXTS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +65,7 @@ def from_folder(folder: Path, sha256: str | None = None) -> Model:
         EmbedderUnavailable: A file is missing or can't be read.
         EmbedderMismatch: The model is another one, or what is said of it has no meaning.
     """
-    tokenizer = read_file(folder / TOKENIZER)
-    onnx: bytes | Path = folder / MODEL
-    if sha256 is not None:  # what was hashed is what is run
-        onnx = read_file(folder / MODEL)
-        if hashlib.sha256(onnx).hexdigest() != sha256:
-            raise EmbedderMismatch(
-                f"{folder / MODEL} is not the model whose sha-256 is set",
-                "Get it again, or correct `sha256`.",
-            )
-    elif not (folder / MODEL).is_file():
-        raise EmbedderUnavailable(f"there is no {folder / MODEL}", "Name the `folder` that holds it.")
+    tokenizer, onnx = read_file(folder / TOKENIZER), pinned(folder, sha256)
     said = _config(folder)
     pooling, tokens = said.get("pooling", "mean"), said.get("max_tokens", MAX_TOKENS)
     prefixes = said.get("query_prefix", ""), said.get("document_prefix", "")
@@ -94,6 +76,26 @@ def from_folder(folder: Path, sha256: str | None = None) -> Model:
             f"pooling is mean or cls, prefixes are text, max_tokens is 3 to {MAX_TOKENS}.",
         )
     return Model(onnx, tokenizer, pooling, *prefixes, tokens)
+
+
+def pinned(folder: Path, sha256: str | None) -> bytes | Path:
+    """The `model.onnx` of a folder: its path, or, where a hash is set, the bytes that have it.
+
+    Raises:
+        EmbedderUnavailable: It is missing or can't be read.
+        EmbedderMismatch: It is another one.
+    """
+    path = folder / MODEL
+    if sha256 is None:
+        if not path.is_file():
+            raise EmbedderUnavailable(f"there is no {path}", "Name the `folder` that holds it.")
+        return path
+    onnx = read_file(path)  # what was hashed is what is run
+    if hashlib.sha256(onnx).hexdigest() != sha256:
+        raise EmbedderMismatch(
+            f"{path} is not the model whose sha-256 is set", "Get it again, or correct `sha256`."
+        )
+    return onnx
 
 
 def _config(folder: Path) -> dict[str, Any]:
@@ -131,11 +133,11 @@ class LocalEmbedder:
     def __init__(
         self, options: Options, carrier: Carrier | None = None, *, search: Sequence[str] | None = None
     ) -> None:
-        _modules()
+        need("an embedder on this machine")
         self._options, self._carrier, self._search = options, carrier, search
         self._shape = Shape(options.name, options.dimensions or (carrier.dimension if carrier else None))
         self._lock = threading.Lock()
-        self._runner: _Runner | None = None
+        self._runner: _Pooled | None = None
 
     def __repr__(self) -> str:
         return f"LocalEmbedder({self.name!r})"
@@ -176,104 +178,51 @@ class LocalEmbedder:
         with self._lock:
             self._runner = None
 
-    def _run(self, runner: _Runner, texts: Sequence[str], chosen: str | None, own: str) -> Vectors:
-        most = min(self._options.max_chars, _MOST_CHARS)
+    def _run(self, runner: _Pooled, texts: Sequence[str], chosen: str | None, own: str) -> Vectors:
+        most = min(self._options.max_chars, MOST_CHARS)
         clean = readable(texts, most, own if chosen is None else chosen)
         return self._shape.take(runner.run(clean), len(texts))
 
-    def _open(self) -> _Runner:
+    def _open(self) -> _Pooled:
         with self._lock:
             if self._runner is None:
                 if self._carrier is not None:
                     model = from_carrier(self._carrier, self._search)
                 else:
                     model = from_folder(Path(self._options.folder or ""), self._options.sha256)
-                self._runner = _Runner(model, self._options)
+                self._runner = _Pooled(model, self._options)
             return self._runner
 
 
-class _Runner:
-    """A loaded model."""
+class _Pooled:
+    """A loaded model whose token vectors become one a text."""
 
     def __init__(self, model: Model, options: Options) -> None:
-        runtime, tokenizers = _modules()
         self.model = model
-        self._name = options.name
-        self._most = min(options.batch, _RUN_TEXTS)
         self._pooling = options.pooling or model.pooling
-        how = runtime.SessionOptions()
-        how.intra_op_num_threads, how.inter_op_num_threads = options.threads, 1
-        how.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        how.add_session_config_entry("session.inter_op.allow_spinning", "0")
-        how.enable_cpu_mem_arena = False  # what a long text took is given back
-        how.log_severity_level = 4
-        source = model.onnx if isinstance(model.onnx, bytes) else str(model.onnx)
-        try:
-            runtime.disable_telemetry_events()
-            self._session = runtime.InferenceSession(source, how, providers=["CPUExecutionProvider"])
-            self._tokenizer = tokenizers.Tokenizer.from_str(model.tokenizer.decode())
-            self._tokenizer.enable_truncation(model.max_tokens)
-            self._tokenizer.no_padding()
-        except Exception as error:  # both raise bare exceptions of their own
-            raise EmbedderMismatch(
-                f"{self._name} can't be loaded: {_first_line(error)}",
-                "Look whether model.onnx and tokenizer.json are whole and belong together.",
-            ) from error
-        self._inputs = {given.name for given in self._session.get_inputs()}
-        if not self._inputs <= {"input_ids", "attention_mask", "token_type_ids"}:
-            raise EmbedderMismatch(
-                f"{self._name} is no text model: it takes {', '.join(sorted(self._inputs))[:200]}",
-                "A model for embeddings takes input_ids, attention_mask and perhaps token_type_ids.",
-            )
-        self._output = self._session.get_outputs()[0].name
+        self._runner = Runner(
+            options.name,
+            model.onnx,
+            model.tokenizer,
+            max_tokens=model.max_tokens,
+            threads=options.threads,
+            most=options.batch,
+            hint="A model for embeddings takes input_ids, attention_mask and perhaps token_type_ids.",
+        )
 
     def run(self, texts: list[str]) -> list[NDArray[np.float64]]:
         """A row of numbers for each text, in their order."""
-        tokens = [self._tokenizer.encode(text).ids or [0] for text in texts]
-        order = sorted(range(len(tokens)), key=lambda at: len(tokens[at]))
-        rows: list[Any] = [None] * len(tokens)
-        # Sorted by length, so the last of a run is its longest; as a rule runs are as full as that allows.
-        longest = max((len(ids) for ids in tokens), default=1)
-        for run in batches([len(tokens[at]) for at in order], self._most, max(_RUN_TOKENS, longest)):
-            places = [order[at] for at in run]
-            for place, row in zip(places, self._pooled([tokens[at] for at in places]), strict=True):
+        rows: list[Any] = [None] * len(texts)
+        for run in self._runner.runs(texts):
+            for place, row in zip(run.places, self._pool(run), strict=True):
                 rows[place] = row
         return rows
 
-    def _pooled(self, tokens: list[list[int]]) -> NDArray[np.float64]:
-        """Shape (n, dimension) from n lists of token ids."""
-        ids = np.zeros((len(tokens), max(map(len, tokens))), np.int64)
-        mask = np.zeros_like(ids)
-        for row, line in enumerate(tokens):
-            ids[row, : len(line)] = line
-            mask[row, : len(line)] = 1
-        given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        try:
-            (found,) = self._session.run([self._output], {name: given[name] for name in self._inputs})
-        except Exception as error:  # it raises bare exceptions of its own
-            raise EmbedderUnavailable(
-                f"{self._name} fails: {_first_line(error)}", "Memories are found by words meanwhile."
-            ) from error
-        states = np.asarray(found, dtype=np.float64)
-        if states.ndim == 3 and states.shape[:2] == ids.shape:
+    def _pool(self, run: Run) -> NDArray[np.float64]:
+        """Shape (n, dimension)."""
+        states, mask = run.found, run.mask
+        if states.ndim == 3 and states.shape[:2] == mask.shape:
             if self._pooling == "cls":
                 return np.asarray(states[:, 0])
             return np.asarray((states * mask[:, :, None]).sum(axis=1) / mask.sum(axis=1)[:, None])
         return states  # one vector a text, or else refused by its shape
-
-
-def _modules() -> tuple[Any, Any]:
-    try:
-        import onnxruntime
-        import tokenizers
-    except ImportError:
-        found = None
-    else:
-        found = onnxruntime, tokenizers
-    if found is None:
-        raise MissingExtra("local", "an embedder on this machine")
-    return found
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

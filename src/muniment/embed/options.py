@@ -76,7 +76,8 @@ class Options:
 NAMES = tuple(field.name for field in fields(Options))
 
 
-def _text(most: int) -> Callable[[Any], bool]:
+def text_of(most: int) -> Callable[[Any], bool]:
+    """Whether a value is printable text of 1 to so many characters."""
     return lambda value: isinstance(value, str) and 0 < len(value) <= most and value.isprintable()
 
 
@@ -84,9 +85,15 @@ def _prefix(value: Any) -> bool:
     return isinstance(value, str) and len(value) <= 1000
 
 
-def _number(least: float, most: float, *, whole: bool) -> Callable[[Any], bool]:
+def number_of(least: float, most: float, *, whole: bool) -> Callable[[Any], bool]:
+    """Whether a value is a number between two, both inclusive."""
     kinds = (int,) if whole else (int, float)
     return lambda value: isinstance(value, kinds) and not isinstance(value, bool) and least <= value <= most
+
+
+def is_sha256(value: Any) -> bool:
+    """Whether a value is a hash as the settings write it."""
+    return isinstance(value, str) and re.fullmatch(r"[0-9a-f]{64}", value) is not None
 
 
 def _one_of(*choices: str) -> Callable[[Any], bool]:
@@ -100,26 +107,23 @@ _RULES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
         lambda value: isinstance(value, str) and _PROVIDER.fullmatch(value) is not None,
         "a short name of a-z, 0-9, dot, dash and underscore",
     ),
-    "model": (_text(NAME_CHARS), "the name of a model"),
-    "api_base": (_text(2000), "an address that begins with http:// or https://"),
+    "model": (text_of(NAME_CHARS), "the name of a model"),
+    "api_base": (text_of(2000), "an address that begins with http:// or https://"),
     "dimensions": (
-        _number(1, LIMITS.vector_dimension, whole=True),
+        number_of(1, LIMITS.vector_dimension, whole=True),
         f"a whole number, 1 to {LIMITS.vector_dimension}",
     ),
-    "timeout": (_number(0.01, 3600, whole=False), "seconds, 0.01 to 3600"),
-    "query_timeout": (_number(0.01, 3600, whole=False), "seconds, 0.01 to 3600"),
-    "attempts": (_number(1, 20, whole=True), "a whole number, 1 to 20"),
-    "batch": (_number(1, 2048, whole=True), "a whole number, 1 to 2048"),
-    "max_chars": (_number(1, LIMITS.text_chars, whole=True), f"a whole number, 1 to {LIMITS.text_chars}"),
+    "timeout": (number_of(0.01, 3600, whole=False), "seconds, 0.01 to 3600"),
+    "query_timeout": (number_of(0.01, 3600, whole=False), "seconds, 0.01 to 3600"),
+    "attempts": (number_of(1, 20, whole=True), "a whole number, 1 to 20"),
+    "batch": (number_of(1, 2048, whole=True), "a whole number, 1 to 2048"),
+    "max_chars": (number_of(1, LIMITS.text_chars, whole=True), f"a whole number, 1 to {LIMITS.text_chars}"),
     "encoding": (_one_of("float", "base64"), "float or base64"),
     "query_prefix": (_prefix, "text of at most 1000 characters"),
     "document_prefix": (_prefix, "text of at most 1000 characters"),
-    "threads": (_number(1, 64, whole=True), "a whole number, 1 to 64"),
-    "folder": (_text(4096), "the path of a folder"),
-    "sha256": (
-        lambda value: isinstance(value, str) and re.fullmatch(r"[0-9a-f]{64}", value) is not None,
-        "64 hex digits in small letters",
-    ),
+    "threads": (number_of(1, 64, whole=True), "a whole number, 1 to 64"),
+    "folder": (text_of(4096), "the path of a folder"),
+    "sha256": (is_sha256, "64 hex digits in small letters"),
     "pooling": (_one_of("mean", "cls"), "mean or cls"),
     "plain_http": (lambda value: isinstance(value, bool), "true or false"),
 }

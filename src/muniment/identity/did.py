@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from functools import lru_cache
 
 from muniment.base.errors import RefusedKey
@@ -23,6 +24,12 @@ def to_did(public: bytes) -> str:
         number, digit = divmod(number, 58)
         digits.append(_ALPHABET[digit])
     return _PREFIX + "".join(reversed(digits))
+
+
+def fingerprint(public: bytes) -> str:
+    """16 hex digits in fours, of the SHA-256 of a public key: short enough to be compared by two people."""
+    digits = hashlib.sha256(public).hexdigest()[:16]
+    return " ".join(digits[at : at + 4] for at in range(0, 16, 4))
 
 
 def parse_did(text: str) -> bytes:

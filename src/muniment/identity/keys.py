@@ -7,6 +7,7 @@ libsodium refuses keys of small order, which OpenSSL accepts; one library, one v
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from typing import NamedTuple
 
 from nacl import bindings as sodium
@@ -44,9 +45,14 @@ def check_public(public: bytes) -> bytes:
     Raises:
         RefusedKey: Wrong length, not on the curve, not canonical, or of small order.
     """
-    if len(public) != PUBLIC_BYTES or not sodium.crypto_core_ed25519_is_valid_point(public):
+    if len(public) != PUBLIC_BYTES or not _is_point(public):
         raise RefusedKey(f"not a usable Ed25519 public key: {public[:40].hex()}")
     return public
+
+
+@lru_cache(maxsize=4096)  # as dear as verifying a signature, and the same few keys sign everything
+def _is_point(public: bytes) -> bool:
+    return bool(sodium.crypto_core_ed25519_is_valid_point(public))
 
 
 def sign(secret: bytes, domain: bytes, message: bytes) -> bytes:

@@ -18,6 +18,7 @@ from muniment.base.limits import LIMITS
 from muniment.ledger.control import Epoch, EpochId, Grant, Revoke
 from muniment.ledger.entry import Entry
 from muniment.ledger.epochs import EpochInfo, Erasure, Facts, InviteInfo
+from muniment.ledger.growing import grown
 from muniment.ledger.leases import Lease, Leases
 from muniment.ledger.levels import ADMIN, READ, WRITE, Level
 from muniment.ledger.past import COUNTS, NOT_CONTROL, PAST_MISSING, Chain, Cuts, Past, Ruling, Verdict
@@ -104,7 +105,26 @@ class Authority(Permits):
         filled = not entries and any(self._cuts.prev(gap) is not None for gap in self.gaps)
         if not control and not extra and not filled:
             return self
-        return Authority(self.bank, self._control | control, self._chain, self._extra | extra, self)
+        new = Authority(self.bank, self._control | control, self._chain, self._extra | extra, self)
+        if len(control) == 1 and not extra and not filled and "_facts" in self.__dict__:
+            new._grow(self, next(iter(control.values())))
+        return new
+
+    def _grow(self, older: Authority, entry: Entry) -> None:
+        """Take over what was judged, if one more entry leaves that as it is."""
+        if entry.id in older._cuts.gaps:
+            return
+        made = grown(older._leases, older._facts, self._cuts, entry)
+        if made is not None:
+            self.__dict__["_leases"], self.__dict__["_facts"] = made
+            self.__dict__["_past"] = made[0].past
+            self._gaps = older._gaps | self._cuts.gaps
+            rulings, auth = made[1].rulings, entry.header.auth
+            if rulings[entry.id] is not COUNTS:
+                self.__dict__["_whole_heads"] = older._whole_heads
+            elif all(rulings[parent] is COUNTS for parent in auth):  # behind a void one others may hide
+                kept = [one for one in older._whole_heads if one not in auth]
+                self.__dict__["_whole_heads"] = [*kept, entry.id]
 
     @cached_property
     def _leases(self) -> Leases:
@@ -190,6 +210,12 @@ class Authority(Permits):
         At most `Limits.parents`; beyond, those under the strongest leases, so that nobody can crowd
         out an admin's.
         """
+        strength = self._facts.strength
+        heads = sorted(self._whole_heads, key=lambda one: (*(-part for part in strength[one]), one))
+        return tuple(sorted(heads[: LIMITS.parents]))
+
+    @cached_property
+    def _whole_heads(self) -> list[EntryId]:
         facts, order = self._facts, self._past.order
         inner: set[EntryId] = set()
         heads = []
@@ -199,8 +225,29 @@ class Authority(Permits):
                 heads.append(entry.id)
             if counts or entry.id in inner:
                 inner.update(entry.header.auth)
-        heads.sort(key=lambda one: (*(-part for part in facts.strength[one]), one))
-        return tuple(sorted(heads[: LIMITS.parents]))
+        return heads
+
+    @cached_property
+    def shared(self) -> Mapping[EntryId, int]:
+        """The control entries that a sync is about, with their clock values: those that count, and their past."""
+        stack = [entry.id for entry in self._past.order if self._facts.rulings[entry.id] is COUNTS]
+        found: dict[EntryId, int] = {}
+        while stack:
+            entry = self._control.get(one := stack.pop())
+            if entry is not None and one not in found:
+                found[one] = entry.header.at
+                stack += entry.header.auth
+        return found
+
+    def lacking(self) -> frozenset[EntryId]:
+        """Ids that entries of members wait for: what `missing` has, save what strangers and cut keys named."""
+        named = self._past.missing
+        return frozenset(
+            one
+            for one in self.missing
+            if one == EntryId(self.bank)
+            or any(self._leases.open(self._control[by].header.by) for by in named.get(one, ()))
+        )
 
     @property
     def missing(self) -> frozenset[EntryId]:
@@ -270,16 +317,25 @@ class Authority(Permits):
     def expired(self, now_ms: int) -> frozenset[bytes]:
         """Keys with an expired lease that no revocation hits yet: an admin's peer cuts them."""
         return frozenset(
-            key
-            for key in self.keys
-            if any(lease.until is not None and lease.until <= now_ms for lease in self._leases.open(key))
+            lease.key for lease in self._expiring if lease.until is not None and lease.until <= now_ms
         )
+
+    @cached_property
+    def _expiring(self) -> list[Lease]:
+        open_ = (lease for key in self.keys for lease in self._leases.open(key))
+        return [lease for lease in open_ if lease.until is not None]
+
+    def revoked(self, key: bytes) -> bool:
+        """Whether a standing revocation names a key, be it a member's or an invite's."""
+        return self._leases.is_revoked(key)
 
     def why(self, key: bytes) -> list[LeaseView]:
         """Every grant to a key, also void ones, with what became of it."""
         rows = []
-        for leases in self._leases.granted.values():
-            for one in leases:
+        granted = self._leases.granted
+        places = ((entry.id, place) for entry in self._past.order for place in range(len(entry.header.ctl)))
+        for place in places:
+            for one in granted.get(place, ()):
                 if one.key == key:
                     cuts = self._leases.deciding(one) if one.ruling is COUNTS else ()
                     cut_by = tuple(sorted((cut.entry.id, cut.by) for cut in cuts))

@@ -97,9 +97,42 @@ class Facts:
         for entry in self._past.order:
             self._judge(entry)
         self._drop_twins()
+        self._all_orders = list(self._orders)
         self.epochs = self._gather_epochs()
         self.epoch_heads = self._gather_heads()
+        self._heirs = any(lease.succeeds for rows in leases.granted.values() for lease in rows)
         self.agents, self.controllers = self._identities()
+
+    def grown(self, leases: Leases, entry: Entry, later: set[EntryId]) -> Facts:
+        """The facts with one more entry, which nobody waited for; `later` are those behind it in the order."""
+        new = Facts.__new__(Facts)
+        new._leases, new._past = leases, leases.past
+        new.rulings, new.acts, new.strength = dict(self.rulings), dict(self.acts), dict(self.strength)
+        new.unknown_acts, new.invites = self.unknown_acts, dict(self.invites)
+        new._epochs, new._shares = [], list(self._shares)
+        new._policies = defaultdict(list, {name: list(rows) for name, rows in self._policies.items()})
+        # Who may erase whose words depends on grants too: that is asked again, when it is asked.
+        new._orders, new._erasures = list(self._all_orders), defaultdict(list)
+        new._ancestors = {}
+        new._judge(entry)
+        new._all_orders = list(new._orders)
+        kinds = {type(act) for act in entry.header.ctl}
+        if new._epochs:
+            place = sum(row[0].entry not in later for row in self._epochs)
+            new._epochs = [*self._epochs[:place], *new._epochs, *self._epochs[place:]]
+        else:
+            new._epochs = self._epochs
+        if kinds & {Epoch, Share}:
+            new.epochs = new._gather_epochs()
+            new.epoch_heads = new._gather_heads()
+        else:
+            new.epochs, new.epoch_heads = self.epochs, self.epoch_heads
+        new.agents, new.controllers = self.agents, self.controllers
+        marked = any(isinstance(act, Grant) and (act.agent or act.succeeds) for act in entry.header.ctl)
+        new._heirs = self._heirs or marked
+        if new._heirs and Grant in kinds:
+            new.agents, new.controllers = new._identities()
+        return new
 
     # -- each act -------------------------------------------------------------------------------------
 

@@ -105,6 +105,7 @@ class Leases:
         by_key: Leases of each key that stand or wait, strongest first.
         granted: Every lease, standing or not, by the place of its act.
         revoked: Every revocation by the place of its act.
+        deciders: The authors of control entries.
     """
 
     def __init__(self, bank: BankId, past: Past, cuts: Cuts) -> None:
@@ -116,6 +117,7 @@ class Leases:
         self._by: dict[bytes, list[Revocation]] = defaultdict(list)
         self._open: dict[bytes, list[Lease]] = {}
         self._deciding: dict[tuple[Lease, bool], tuple[Revocation, ...]] = {}
+        self.deciders = frozenset(entry.header.by for entry in past.order)
         self._collect(bank)
         self._judge()
 
@@ -242,6 +244,10 @@ class Leases:
     def hitting(self, lease: Lease) -> list[Revocation]:
         """All standing revocations that hit a lease, also those that others replace or outdo."""
         return [one for one in self._of.get(lease.key, ()) if self.hits(one, lease)]
+
+    def is_revoked(self, key: bytes) -> bool:
+        """Whether any standing revocation names a key, whatever it holds."""
+        return any(one.under is not None for one in self._of.get(key, ()))
 
     def hits(self, revocation: Revocation, lease: Lease) -> bool:
         """Whether a revocation takes a lease away: it stands, is stronger, and was not known when it was given."""

@@ -73,7 +73,9 @@ class Past:
         self.bit: dict[EntryId, int] = {}  # only entries that can be looked for
         self._own: dict[EntryId, int] = {}
         self.missing: dict[EntryId, set[EntryId]] = {}  # id that is not here -> who names it
+        self._bits: dict[bytes, int] = {}  # header bytes -> bit
         self._sort(bank, control)
+        self._headers = {entry.header_bytes: entry.id for entry in reversed(self.order)}
 
     def _sort(self, bank: BankId, control: Mapping[EntryId, Entry]) -> None:
         needs: dict[EntryId, int] = {}
@@ -86,7 +88,6 @@ class Past:
                     self.missing.setdefault(parent, set()).add(entry_id)
         ready = [entry_id for entry_id, count in needs.items() if not count]
         heapq.heapify(ready)
-        bits: dict[bytes, int] = {}
         shared: dict[tuple[EntryId, ...], int] = {}  # entries of one `auth` have one past: keep it once
         while ready:
             entry_id = heapq.heappop(ready)
@@ -95,7 +96,7 @@ class Past:
             self.entries[entry_id] = entry
             own = 0
             if any(isinstance(act, _WEIGHTY) for act in entry.header.ctl):
-                self.bit[entry_id] = bits.setdefault(entry.header_bytes, len(bits))
+                self.bit[entry_id] = self._bits.setdefault(entry.header_bytes, len(self._bits))
                 own = 1 << self.bit[entry_id]
             self._own[entry_id] = own
             auth = entry.header.auth
@@ -107,6 +108,41 @@ class Past:
                 needs[child] -= 1
                 if not needs[child]:
                     heapq.heappush(ready, child)
+
+    def grown(self, entry: Entry) -> tuple[Past, int] | None:
+        """The past with one more entry, and its place in `order`; None where it can't be had without sorting anew.
+
+        Its past has to be here, nothing that is here may have waited for it, and its header must be new.
+        """
+        auth = entry.header.auth
+        before = self.reach(auth)
+        twin = self._headers.setdefault(entry.header_bytes, entry.id) != entry.id
+        if before is None or not auth or entry.id in self.missing or twin:
+            return None
+        new = Past.__new__(Past)
+        new.missing, new._bits = self.missing, self._bits
+        new._headers = self._headers  # shared by all that grew from one: it may hold more than is here
+        new.entries = {**self.entries, entry.id: entry}
+        new.before = {**self.before, entry.id: before}
+        new.bit, own = self.bit, 0
+        if any(isinstance(act, _WEIGHTY) for act in entry.header.ctl):
+            bit = len(self._bits)
+            own = 1 << bit
+            new.bit, new._bits = {**self.bit, entry.id: bit}, {**self._bits, entry.header_bytes: bit}
+        new._own = {**self._own, entry.id: own}
+        place = self._place(entry)
+        new.order = [*self.order[:place], entry, *self.order[place:]]
+        return new, place
+
+    def _place(self, entry: Entry) -> int:
+        """Where sorting anew would put an entry that no other waits for: after its causes, before a larger id."""
+        parents = set(entry.header.auth)
+        first = len(self.order)
+        while self.order[first - 1].id not in parents:
+            first -= 1
+        while first < len(self.order) and self.order[first].id < entry.id:
+            first += 1
+        return first
 
     def _union(self, auth: Iterable[EntryId]) -> int:
         past = 0

@@ -16,6 +16,7 @@ from typing import Any
 
 from muniment.base.errors import InvalidInput, LimitExceeded
 from muniment.base.ids import RecordId
+from muniment.base.limits import LIMITS
 from muniment.ledger.acts import Remember
 from muniment.ledger.admission import check_remember
 
@@ -35,6 +36,7 @@ class Incoming:
         author: The speaker's or writer's name, if the file gives one; it proves nothing.
         origin: Of a line of our own export: `id`, `version`, `bank`, `at`, `author` (DID), `author_name`,
             `source`, `kind`, `state`, `supersedes` and `conflict`, as far as they are given.
+        parts: Pieces of the file that were joined into this memory.
     """
 
     text: str
@@ -53,6 +55,7 @@ class Incoming:
     source_ref: str | None = None
     author: str | None = None
     origin: Mapping[str, Any] | None = None
+    parts: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,16 @@ class BadLine:
         return f"{self.place}: {self.reason}"
 
 
-Item = Incoming | BadLine
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Pieces of a file that are whole and become no memory, and why: deleted there, empty, an index of others."""
+
+    place: str
+    reason: str
+    parts: int = 1
+
+
+Item = Incoming | BadLine | LeftOut
 
 
 @dataclass(slots=True)
@@ -79,7 +91,7 @@ class Progress:
 
 def checked(item: Item) -> Item:
     """The item, or why no bank would take it: over a limit, or without meaning."""
-    if isinstance(item, BadLine):
+    if isinstance(item, BadLine | LeftOut):
         return item
     act = Remember(
         id=_NO_ID,
@@ -110,6 +122,13 @@ def label(value: Any, otherwise: str) -> str:
     if isinstance(value, str):
         return value or otherwise
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else otherwise
+
+
+def tags_of(values: Any) -> tuple[str, ...]:
+    """Labels of a file as tags: each once, without those that are no text or too long, as many as a memory takes."""
+    found = values if isinstance(values, list | tuple) else []
+    fitting = (tag for tag in found if isinstance(tag, str) and 0 < len(tag) <= LIMITS.tag_chars)
+    return tuple(dict.fromkeys(fitting))[: LIMITS.tags]
 
 
 def source_id(format: str, *parts: object) -> str:  # noqa: A002 - the word of the command line

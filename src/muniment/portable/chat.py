@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from muniment.base.errors import InvalidInput
 from muniment.base.limits import LIMITS
-from muniment.portable.base import BadLine, Incoming, Item, label, ref, source_id
+from muniment.portable.base import BadLine, Incoming, Item, LeftOut, label, ref, source_id
 from muniment.portable.source import Source, value_of, values
 from muniment.portable.times import to_ms
 
@@ -138,7 +138,10 @@ def _conversation(value: Any, number: int, place: str) -> Iterator[Item]:
         thread.last = None if start is None else start - 1000
         if thread.title is not None:
             thread.about["conversation"] = thread.title
-        messages = _tree(value["mapping"]) if isinstance(value.get("mapping"), dict) else _list_of(value)
+        tree = value.get("mapping")
+        messages = _path(tree, value.get("current_node")) if isinstance(tree, dict) else _list_of(value)
+        if isinstance(tree, dict) and (others := _others(tree, messages)):
+            yield LeftOut(place, "messages of branches that were edited away", others)
     else:
         messages = value
     thread.pending = [(f"{place} message {at}", item) for at, item in enumerate(messages, 1)]
@@ -168,6 +171,26 @@ def _tree(mapping: dict[str, Any]) -> list[Any]:
         if isinstance(children, list):
             stack += [child for child in reversed(children) if isinstance(child, str)]
     return ordered
+
+
+def _path(mapping: dict[str, Any], current: object) -> list[Any]:
+    """The messages that lead to the one that is shown, oldest first; all, where none is said to be shown."""
+    if not isinstance(current, str) or not isinstance(mapping.get(current), dict):
+        return _tree(mapping)
+    messages, seen = [], set()
+    while isinstance(current, str) and current not in seen and isinstance(node := mapping.get(current), dict):
+        seen.add(current)
+        if isinstance(node.get("message"), dict):
+            messages.append(node["message"])
+        current = node.get("parent")
+    return messages[::-1]
+
+
+def _others(mapping: dict[str, Any], taken: list[Any]) -> int:
+    """How many messages of a tree say something and were not taken."""
+    known = {id(message) for message in taken}
+    nodes = (node.get("message") for node in mapping.values() if isinstance(node, dict))
+    return sum(1 for m in nodes if isinstance(m, dict) and id(m) not in known and is_message(m) and _said(m))
 
 
 def _messages(thread: Thread) -> Iterator[Item]:
@@ -233,6 +256,12 @@ def _said(message: Mapping[str, Any]) -> list[Said]:
     words: list[str] = []
     results: list[Said] = []
     _walk(content, words, results, _DEEPEST)
+    attached = message.get("attachments")
+    words += [  # an export of Claude
+        f"[attached {label(file.get('file_name'), 'text')}]\n{file['extracted_content']}"
+        for file in (attached if isinstance(attached, list) else ())
+        if isinstance(file, dict) and isinstance(file.get("extracted_content"), str)
+    ]
     calls = message.get("tool_calls")
     called = [*(calls if isinstance(calls, list) else []), message.get("function_call")]
     words += [_call(call) for call in called if isinstance(call, dict)]

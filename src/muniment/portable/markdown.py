@@ -35,7 +35,7 @@ _DATES = ("date", "created", "created_at")
 _DEEPEST = 16
 
 
-class _Note(NamedTuple):
+class Note(NamedTuple):
     """What a note says of itself, and its words."""
 
     title: str
@@ -60,13 +60,13 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Item]:
         InvalidInput | StorageError: The path is not there, or can't be read.
     """
     progress = progress or Progress()
-    files = _walk(path) if path.is_dir() else [(path, path.name)]
-    progress.total = sum(_size(file) for file, _ in files)
+    files = walk(path) if path.is_dir() else [(path, path.name)]
+    progress.total = sum(size_of(file) for file, _ in files)
     for file, name in files:
         before = progress.done
-        size = _size(file)
+        size = size_of(file)
         try:
-            yield from _note(name, _text(file))
+            yield from note(name, text_of_file(file))
         except InvalidInput as error:
             if len(files) == 1 and not path.exists():
                 raise
@@ -74,7 +74,19 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Item]:
         progress.done = before + size
 
 
-def _walk(root: Path) -> list[tuple[Path, str]]:
+def walk(
+    root: Path, hidden: frozenset[str] = frozenset(), named: frozenset[str] = frozenset()
+) -> list[tuple[Path, str]]:
+    """The notes below a folder with their paths in it, in order; links that lead out of it are not followed.
+
+    Args:
+        root: The folder.
+        hidden: Names of hidden folders that are looked into all the same.
+        named: Names of files that are notes whatever they end in.
+
+    Raises:
+        StorageError: A folder can't be read.
+    """
     found: list[tuple[Path, str]] = []
     inside = root.resolve()
 
@@ -82,30 +94,42 @@ def _walk(root: Path) -> list[tuple[Path, str]]:
         raise explain(error, str(error.filename or root)) from error
 
     for folder, folders, names in os.walk(root, onerror=refuse):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        folders[:] = sorted(name for name in folders if not name.startswith(".") or name in hidden)
         for name in sorted(names):
             file = Path(folder) / name
-            if name.startswith(".") or not name.lower().endswith(SUFFIXES):
+            plain = not name.startswith(".") and name.lower().endswith(SUFFIXES)
+            if not plain and name not in named:
                 continue
             if file.is_file() and file.resolve().is_relative_to(inside):
                 found.append((file, file.relative_to(root).as_posix()))
     return found
 
 
-def _size(file: Path) -> int:
+def size_of(file: Path) -> int:
+    """A file's size in bytes; 0 if nobody can tell."""
     try:
         return file.stat().st_size
     except (OSError, ValueError):
         return 0  # reading it says what is wrong
 
 
-def _text(file: Path) -> str:
+def text_of_file(file: Path) -> str:
+    """The whole of a note.
+
+    Raises:
+        InvalidInput | StorageError: It is too long or no UTF-8, or can't be read.
+    """
     with Source(file) as source:
         return text_of(source.whole().removeprefix(b"\xef\xbb\xbf")).replace("\r\n", "\n")
 
 
-def _note(name: str, text: str) -> Iterator[Item]:
-    note = _open(name, text)
+def note(name: str, text: str) -> Iterator[Item]:
+    """One note: a record, or a record for each heading if it is long.
+
+    Raises:
+        InvalidInput: Its front matter can't be read.
+    """
+    note = opened(name, text)
     if not note.body.strip():
         return
     source = source_id(FORMAT, name)
@@ -119,7 +143,7 @@ def _note(name: str, text: str) -> Iterator[Item]:
             place=f"{name}, section {number}" if len(sections) > 1 else name,
             key=note.key if number == 1 else None,
             title=_shortened(f"{note.title} > {section.heading}" if own else note.title),
-            tags=_tags(note.tags, section.text),
+            tags=tags_in(note.tags, section.text),
             metadata={**note.metadata, "path": name},
             # Sections of one note are each other's context, as messages of one conversation are.
             session=_shortened(name, LIMITS.session_chars) if len(sections) > 1 else None,
@@ -132,7 +156,7 @@ def _shortened(text: str, most: int = LIMITS.title_chars) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def _open(name: str, text: str) -> _Note:
+def opened(name: str, text: str) -> Note:
     """Take the front matter off.
 
     Raises:
@@ -150,7 +174,7 @@ def _open(name: str, text: str) -> _Note:
         created = to_ms(dated[0])
     title = label(fields.pop("title", None), "") or _first_heading(text) or stem
     key = fields.pop("key", None) if isinstance(fields.get("key"), str) and fields["key"] else None
-    return _Note(
+    return Note(
         title, own_tags, {key: _plain(value, _DEEPEST) for key, value in fields.items()}, created, key, text
     )
 
@@ -203,7 +227,7 @@ def _own_tags(value: Any) -> tuple[str, ...]:
     return tuple(tag for tag in tags if tag)
 
 
-def _tags(own: tuple[str, ...], text: str) -> tuple[str, ...]:
+def tags_in(own: tuple[str, ...], text: str) -> tuple[str, ...]:
     """All tags of a section, the note's own first, as many as fit."""
     prose = _CODE.sub(" ", "\n".join(line for line, in_code in _lines(text) if not in_code))
     links = (found.rsplit("/", 1)[-1].removesuffix(".md").strip() for found in _LINK.findall(prose))

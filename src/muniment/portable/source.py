@@ -68,9 +68,11 @@ class Source:
 
     def _unpack(self) -> io.BufferedReader[Any]:
         packed = io.BufferedReader(_Counted(self._raw, self.progress), CHUNK)
-        if packed.peek(2)[:2] == b"\x1f\x8b":
-            return io.BufferedReader(gzip.GzipFile(fileobj=packed, mode="rb"), CHUNK)
-        return packed
+        try:
+            is_gzip = packed.peek(2)[:2] == b"\x1f\x8b"
+        except _DAMAGED:  # of a file in an archive
+            self._damaged, is_gzip = True, False
+        return io.BufferedReader(gzip.GzipFile(fileobj=packed, mode="rb"), CHUNK) if is_gzip else packed
 
     def _start(self, origin: str | Path | IO[bytes]) -> IO[bytes]:
         if not isinstance(origin, str | Path):
@@ -88,6 +90,8 @@ class Source:
 
     def _peek(self) -> bytes:
         """The first bytes of the content, at most `HEAD`; the byte order mark is passed over."""
+        if self._damaged:
+            return b""
         try:
             head = self._data.peek(HEAD)[:HEAD]
         except _DAMAGED:

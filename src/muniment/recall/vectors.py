@@ -23,8 +23,8 @@ from muniment.recall.vector_follow import VectorFollower
 from muniment.recall.vector_segments import CHUNK, IN_TAIL, chunks
 
 EXACT_ROWS = 2000  # up to so many rows are compared exactly
-RESCORED = 1500  # candidates of the signatures that are compared exactly, at least
-PER_HIT = 4  # and so many for each hit asked for
+RESCORED = 1000  # candidates of the signatures that are compared exactly, at least
+PER_HIT = 15  # and so many for each hit asked for: fewer lose some of the last ones
 SHARE = 200  # and one in so many of the rows that are searched
 SCREENED = (
     20  # one in so many is left by the first look at the signatures, and at least twice what is rescored

@@ -243,6 +243,26 @@ class BankStore(ShelfStore, Protocol):
         """Store an entry that is not here yet, with the bodies that came; returns its `seq`."""
         ...
 
+    def add_entries(self, rows: Sequence[EntryRow], bodies: Sequence[Sequence[bytes | None]]) -> list[int]:
+        """The same for many entries at once, in this order, at a fraction of the cost each; all or none.
+
+        Raises:
+            InvalidInput: One of them is stored already, or comes twice.
+        """
+        ...
+
+    def held(self, entries: Sequence[EntryId]) -> dict[EntryId, int]:
+        """Which of these ids are stored, with their `seq`."""
+        ...
+
+    def ids(self, *, control: bool, verdict: Verdict, after: int = 0) -> Iterator[tuple[int, int, EntryId]]:
+        """(seq, clock value, id) of entries above seq `after`, in order of seq, without reading the entries."""
+        ...
+
+    def rerulings(self) -> int:
+        """How often the verdict of a stored entry has changed; while it stays, `ids` only grows."""
+        ...
+
     def seq_of(self, entry: EntryId) -> int | None: ...
     def entry(self, entry: EntryId) -> EntryRow | None: ...
     def entry_at(self, seq: int) -> EntryRow: ...
@@ -266,6 +286,10 @@ class BankStore(ShelfStore, Protocol):
         """Entries by one author at one clock value: candidates for equal headers."""
         ...
 
+    def twinned(self, pairs: Sequence[tuple[bytes, int]]) -> set[tuple[bytes, int]]:
+        """Which (author, clock value) pairs have entries."""
+        ...
+
     def rule(self, seq: int, verdict: Verdict, readable: bool) -> None: ...
 
     def tips(self, author: bytes) -> tuple[EntryId, ...]:
@@ -282,6 +306,10 @@ class BankStore(ShelfStore, Protocol):
 
     def bodies(self, places: Sequence[tuple[int, int]]) -> list[bytes | None]:
         """Sealed bodies by (seq, act); None where the body is not here."""
+        ...
+
+    def parcels(self, seqs: Sequence[int]) -> list[tuple[EntryId, bytes, list[bytes | None]]]:
+        """Ids, envelopes and bodies of entries, in the order asked for; None where a body is not here."""
         ...
 
     def put_body(self, seq: int, act: int, sealed: bytes) -> None:
@@ -319,6 +347,15 @@ class BankStore(ShelfStore, Protocol):
         ...
 
     def version_at(self, version: VersionId) -> VersionRow | None: ...
+
+    def crowded(self, rows: Sequence[VersionRow]) -> list[bool]:
+        """For versions about to be added: whether their record id or their record key is taken already."""
+        ...
+
+    def named(self, entries: Sequence[EntryId]) -> set[EntryId]:
+        """Which of these entries have acts that something names."""
+        ...
+
     def of_record(self, record: RecordId) -> list[VersionRow]: ...
     def of_group(self, group: bytes, *, live: bool = False) -> list[VersionRow]:
         """Versions of one record key in order of `ord`; with `live` only the live ones, at the cost of those."""

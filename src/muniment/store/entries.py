@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -12,13 +13,15 @@ from muniment.base.ids import CID_PREFIX, EntryId
 from muniment.store.base import EntryRow, Verdict
 from muniment.store.connection import Connections
 from muniment.store.link import Link, Row
-from muniment.store.select import listed
+from muniment.store.select import among, listed
 from muniment.store.shelves import bury
+from muniment.store.tips import move_tips
 
 _COLUMNS = "seq, id, author, at, control, verdict, local, readable, epoch, prev, envelope"
 _SELECT = f"SELECT {_COLUMNS} FROM entries "
 _ID_OF = "SELECT id FROM entries WHERE seq = ?"
 _CHUNK = 256  # rows in memory at once; an envelope has at most 256 KiB
+_MANY = 4096  # ids in memory at once
 _DIGEST = len(CID_PREFIX)  # where the digest begins in an id
 
 
@@ -46,10 +49,7 @@ class EntryTables:
     def add_entry(self, row: EntryRow, bodies: Sequence[bytes | None]) -> int:
         link = self._connections.writer()
         digest, author = row.id[_DIGEST:], link.number("authors", row.author, create=True)
-        epoch = None
-        if row.epoch is not None:
-            key = row.epoch[0][_DIGEST:] + row.epoch[1].to_bytes(2)
-            epoch = link.number("epochs", key, create=True)
+        epoch = _epoch_number(link, row.epoch)
         prev = b"".join([parent[_DIGEST:] for parent in row.prev])
         if link.run("SELECT 1 FROM entries WHERE id = ?", (digest,)):
             raise InvalidInput("the entry is stored already", "Look with `seq_of` first.")
@@ -68,6 +68,60 @@ class EntryTables:
             missing = [(place_of(seq, act),) for act, body in enumerate(bodies) if body is None]
             link.run_many("INSERT INTO absent (place, erased) VALUES (?, 0)", missing)
         return seq
+
+    def add_entries(self, rows: Sequence[EntryRow], bodies: Sequence[Sequence[bytes | None]]) -> list[int]:
+        link = self._connections.writer()
+        digests = [row.id[_DIGEST:] for row in rows]
+        if len(set(digests)) < len(rows) or self.held([row.id for row in rows]):
+            raise InvalidInput("an entry is stored already, or comes twice", "Look with `held` first.")
+        start = int(link.run("SELECT coalesce(max(seq), 0) + 1 FROM entries")[0][0])
+        seqs = list(range(start, start + len(rows)))
+        authors = [link.number("authors", row.author, create=True) for row in rows]
+        link.run_many(
+            "INSERT INTO entries (seq, id, author, at, control, verdict, local, readable, epoch, prev, envelope)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (
+                    *(seq, digest, author, row.at, int(row.control), int(row.verdict), int(row.local)),
+                    *(int(row.readable), _epoch_number(link, row.epoch)),
+                    *(b"".join([parent[_DIGEST:] for parent in row.prev]), row.envelope),
+                )
+                for seq, digest, author, row in zip(seqs, digests, authors, rows, strict=True)
+            ],
+        )
+        move_tips(link, seqs, digests, authors, rows)
+        here, missing = [], []
+        for seq, held in zip(seqs, bodies, strict=True):
+            for act, body in enumerate(held):
+                if body is None:
+                    missing.append((place_of(seq, act),))
+                else:
+                    here.append((place_of(seq, act), body))
+        link.run_many("INSERT INTO bodies (place, gone, sealed) VALUES (?, 0, ?)", here)
+        link.run_many("INSERT INTO absent (place, erased) VALUES (?, 0)", missing)
+        return seqs
+
+    def held(self, entries: Sequence[EntryId]) -> dict[EntryId, int]:
+        digests = [entry[_DIGEST:] for entry in entries]
+        found = among(self._connections.link(), "SELECT id, seq FROM entries WHERE id", digests)
+        return {EntryId(CID_PREFIX + digest): seq for digest, seq in found}
+
+    def ids(self, *, control: bool, verdict: Verdict, after: int = 0) -> Iterator[tuple[int, int, EntryId]]:
+        sql = (
+            f"SELECT seq, at, id FROM entries WHERE seq > ? AND control = {control:d}"
+            f" AND verdict = {verdict:d} ORDER BY seq LIMIT {_MANY}"
+        )
+        while True:
+            rows = self._connections.link().run(sql, (after,))
+            for seq, at, digest in rows:
+                yield seq, at, EntryId(CID_PREFIX + digest)
+            if len(rows) < _MANY:
+                return
+            after = rows[-1][0]
+
+    def rerulings(self) -> int:
+        found = self._connections.link().run("SELECT value FROM meta WHERE name = 'rerulings'")
+        return int(found[0][0]) if found else 0
 
     def _move_tips(self, link: Link, seq: int, digest: bytes, author: int, prev: Sequence[EntryId]) -> None:
         for parent in prev:
@@ -168,9 +222,24 @@ class EntryTables:
         rows = link.run(_SELECT + where, (at, link.number("authors", author)))
         return [self._entry(link, row) for row in rows]
 
+    def twinned(self, pairs: Sequence[tuple[bytes, int]]) -> set[tuple[bytes, int]]:
+        link = self._connections.link()
+        rows = among(
+            link,
+            "SELECT author, at FROM entries WHERE local IN (0, 1) AND at",
+            sorted({at for _, at in pairs}),
+        )
+        return {(link.key("authors", author), at) for author, at in rows}.intersection(pairs)
+
     def rule(self, seq: int, verdict: Verdict, readable: bool) -> None:
+        link = self._connections.writer()
+        if not link.run("SELECT 1 FROM entries WHERE seq = ? AND verdict = ?", (seq, int(verdict))):
+            link.run(
+                "INSERT INTO meta (name, value) VALUES ('rerulings', 1)"
+                " ON CONFLICT (name) DO UPDATE SET value = value + 1"
+            )
         sql = "UPDATE entries SET verdict = ?, readable = ? WHERE seq = ?"
-        self._connections.writer().run(sql, (int(verdict), int(readable), seq))
+        link.run(sql, (int(verdict), int(readable), seq))
 
     def tips(self, author: bytes) -> tuple[EntryId, ...]:
         link = self._connections.link()
@@ -203,6 +272,35 @@ class EntryTables:
                 raise self._damaged(key >> 8)
         return [found.get(key) for key in keys]
 
+    def parcels(self, seqs: Sequence[int]) -> list[tuple[EntryId, bytes, list[bytes | None]]]:
+        link, wanted = self._connections.link(), json.dumps(list(seqs))
+        sql = "SELECT seq, id, envelope FROM entries WHERE seq IN (SELECT value FROM json_each(?))"
+        found: dict[int, tuple[EntryId, bytes, list[bytes | None]]] = {}
+        for seq, digest, envelope in link.run(sql, (wanted,)):
+            if not isinstance(envelope, bytes) or hashlib.sha256(envelope).digest() != digest:
+                raise self._damaged(seq)
+            found[seq] = (EntryId(CID_PREFIX + digest), envelope, [])
+        bodies = (
+            "SELECT place, sealed FROM {}, json_each(?1) WHERE place BETWEEN value << 8 AND value << 8 | 255"
+        )
+        for select in (
+            bodies.format("bodies") + " AND gone = 0",
+            bodies.format("late_bodies") + " AND gone = 0",
+            bodies.format("absent").replace("sealed", "NULL"),
+            bodies.format("released").replace("sealed", "NULL"),
+        ):
+            for place, sealed in link.run(select, (wanted,)):
+                seq, act = placed(place)
+                acts = found[seq][2]
+                acts += [None] * (act + 1 - len(acts))
+                acts[act] = sealed
+        missing = [seq for seq in seqs if seq not in found]
+        if missing:
+            raise StoreCorrupt(
+                f"{self._connections.path}: there is no entry {missing[0]}", "Run `muniment check`."
+            )
+        return [found[seq] for seq in seqs]
+
     def put_body(self, seq: int, act: int, sealed: bytes) -> None:
         link, place = self._connections.writer(), place_of(seq, act)
         if self.bodies([(seq, act)])[0] is not None:
@@ -228,6 +326,13 @@ class EntryTables:
                 yield (*placed(last), bool(erased))
             if len(rows) < 1024:
                 return
+
+
+def _epoch_number(link: Link, epoch: tuple[EntryId, int] | None) -> int | None:
+    """The interned number of an epoch."""
+    if epoch is None:
+        return None
+    return link.number("epochs", epoch[0][_DIGEST:] + epoch[1].to_bytes(2), create=True)
 
 
 def _read(link: Link, row: Row) -> EntryRow:

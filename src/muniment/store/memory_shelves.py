@@ -3,31 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from muniment.store.base import Naming, NamingRow
+from muniment.store.memory_entries import MemoryEntries
 from muniment.store.shelf import Shelf
 
 
-class MemoryShelves:
+class MemoryShelves(MemoryEntries):
     """The part of `MemoryStore` that lets bodies go and shelves versions."""
-
-    _bodies: dict[tuple[int, int], bytes]
-    _absent: dict[tuple[int, int], bool]
-    _namings: dict[NamingRow, None]
-
-    def __init__(self) -> None:
-        self._released: dict[tuple[int, int], None] = {}
-        self._shelves: dict[int, Shelf] = {}
-
-    def _writer(self) -> None:
-        raise NotImplementedError
-
-    def _put(self, table: dict[Any, Any], key: Any, value: Any) -> None:
-        raise NotImplementedError
-
-    def _drop(self, table: dict[Any, Any], key: Any) -> None:
-        raise NotImplementedError
 
     def release_bodies(self, places: Iterable[tuple[int, int]]) -> None:
         self._writer()

@@ -14,6 +14,7 @@ from muniment.store import migrate
 from muniment.store.connection import Connections
 from muniment.store.link import Link
 from muniment.store.migrate import PEER, Kind
+from muniment.store.visitors import VisitorStore
 
 BankKind = Literal["agent", "shared"]
 _BANK = "SELECT bank, kind, name, agent, file, listed, created FROM banks "
@@ -56,11 +57,13 @@ class PeerStore:
 
     Attributes:
         path: The file.
+        visitors: The part about those who come over a network.
     """
 
     def __init__(self, path: Path, connections: Connections) -> None:
         self.path = path
         self._connections = connections
+        self.visitors = VisitorStore(connections)
 
     @classmethod
     def open(
@@ -162,6 +165,29 @@ class PeerStore:
         rows = self._connections.link().run(_AGENT + "WHERE key = ?", (key,))
         return _agent(rows[0]) if rows else None
 
+    def agents_of(self, controller: bytes) -> list[AgentRow]:
+        """The agents whose controller has that public key, by name."""
+        rows = self._connections.link().run(_AGENT + "WHERE controller = ? ORDER BY folded", (controller,))
+        return [_agent(row) for row in rows]
+
+    def replace_key(self, old: bytes, new: bytes) -> None:
+        """Let an agent go on under another key, with its bank and its sessions.
+
+        Raises:
+            InvalidInput: The new key is another agent's.
+        """
+        with self._connections.write() as link:
+            if self.agent_by_key(new) is not None:
+                raise InvalidInput("that key is another agent's", "Use a key of its own.")
+            link.run("UPDATE agents SET key = ? WHERE key = ?", (new, old))
+            link.run("UPDATE banks SET agent = ? WHERE agent = ?", (new, old))
+            for (name,) in link.run("SELECT name FROM sessions WHERE agent = ?", (old,)):
+                renamed = new + name[len(old) :]
+                sql = "INSERT INTO sessions SELECT ?, ?, created FROM sessions WHERE name = ?"
+                link.run(sql, (renamed, new, name))
+                link.run("UPDATE attachments SET session = ? WHERE session = ?", (renamed, name))
+                link.run("DELETE FROM sessions WHERE name = ?", (name,))
+
     # Banks
 
     def add_bank(
@@ -240,6 +266,12 @@ class PeerStore:
         where = "WHERE listed = 1 AND bank IN (SELECT bank FROM attachments WHERE session = ?) "
         sql = _BANK + where + "ORDER BY created, bank"
         return [_bank(row) for row in self._connections.link().run(sql, (_session(agent, session),))]
+
+    def sessions(self, agent: bytes) -> list[str]:
+        """The names of an agent's sessions that have a bank attached, oldest first."""
+        sql = "SELECT name FROM sessions WHERE agent = ? ORDER BY created, name"
+        rows = self._connections.link().run(sql, (agent,))
+        return [row[0][len(agent) :].decode("utf-8", "surrogatepass") for row in rows]
 
     # Names
 

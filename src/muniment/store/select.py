@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from muniment.store.base import Filter, State
-from muniment.store.link import Link
+from muniment.store.link import Link, Row
 
 FEW = 16  # numbers that are bound one by one
+_MANY = 256  # values looked for by one statement
 _RARE = 10_000  # holders of a facet up to which they are listed, not looked up while walking
 
 
@@ -18,6 +19,18 @@ def listed(numbers: Sequence[int]) -> tuple[str, list[Any]]:
     if len(numbers) <= FEW:
         return f"IN ({', '.join('?' * len(numbers))})", list(numbers)
     return "IN (SELECT value FROM json_each(?))", [json.dumps(list(numbers))]
+
+
+def among(link: Link, select: str, keys: Sequence[bytes] | Sequence[int]) -> list[Row]:
+    """The rows of `select` (up to its last `WHERE column`) for many values, in few statements."""
+    rows: list[Row] = []
+    for start in range(0, len(keys), _MANY):
+        part = keys[start : start + _MANY]
+        # One text for whole chunks, so that it is prepared once.
+        marks = ", ".join("?" * (_MANY if len(part) > FEW else FEW))
+        filler = [None] * ((_MANY if len(part) > FEW else FEW) - len(part))
+        rows += link.run(f"{select} IN ({marks})", [*part, *filler])
+    return rows
 
 
 def conditions(link: Link, wanted: Filter, *, walk: bool) -> tuple[str, list[Any]] | None:

@@ -21,7 +21,7 @@ from muniment.store.base import (
 )
 from muniment.store.connection import Connections
 from muniment.store.link import Link, Row
-from muniment.store.select import conditions, listed
+from muniment.store.select import among, conditions, listed
 
 _COLUMNS = (
     "ord, place, author, record, key_group, content, write, state, type, tool, recalled,"
@@ -29,6 +29,8 @@ _COLUMNS = (
 )
 _SELECT = f"SELECT {_COLUMNS} FROM versions "
 _INSERT = f"INSERT INTO versions ({_COLUMNS}) VALUES ({', '.join('?' * 15)})"
+_RECORDS = "SELECT record FROM versions WHERE record"
+_GROUPS = "SELECT DISTINCT key_group FROM versions WHERE key_group IS NOT NULL AND key_group"
 _CHUNK = 1024
 _DERIVED = (
     "versions",
@@ -129,6 +131,18 @@ class VersionTables:
         values = (version.entry[len(CID_PREFIX) :], version.act)
         rows = self._versions(f"WHERE place = {seq} << 8 | ?", values) if 0 <= version.act < 256 else []
         return rows[0] if rows else None
+
+    def crowded(self, rows: Sequence[VersionRow]) -> list[bool]:
+        link = self._connections.link()
+        keys = sorted({row.group for row in rows if row.group is not None})
+        taken = {record for (record,) in among(link, _RECORDS, sorted({row.record for row in rows}))}
+        groups = {group for (group,) in among(link, _GROUPS, keys)}
+        return [row.record in taken or row.group in groups for row in rows]
+
+    def named(self, entries: Sequence[EntryId]) -> set[EntryId]:
+        digests = [entry[len(CID_PREFIX) :] for entry in entries]
+        rows = among(self._connections.link(), "SELECT DISTINCT target FROM namings WHERE target", digests)
+        return {EntryId(CID_PREFIX + target) for (target,) in rows}
 
     def of_record(self, record: RecordId) -> list[VersionRow]:
         return self._few("WHERE record = ?", (record,))

@@ -28,7 +28,7 @@ class SharedBank:
     def __init__(self, peer: Peer, founder: Agent, name: str) -> None:
         self._key, self.name = parse_did(founder.did), name
         founders = (Founder(self._key, parse_level("admin(0)")),)
-        store = founding.found(peer.host, self._key, founders, peer._make_store)
+        store = founding.found(peer.host, self._key, founders, peer.make_store)
         bank = store.bank
         store.close()
         peer.made_store().add_bank(bank, "shared", name, peer.host.clock.now_ms())

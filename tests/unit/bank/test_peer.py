@@ -22,10 +22,12 @@ from muniment.base.errors import (
     RefusedKey,
     UnknownAgent,
 )
+from muniment.choosing import AGENT_VARIABLE
 from muniment.config import Settings, from_mapping, load
 from muniment.identity.did import to_did
 from muniment.identity.keys import keypair
-from muniment.peer import AGENT_VARIABLE, Peer, check_name
+from muniment.names import check_name
+from muniment.peer import Peer
 
 # Nothing is made by looking
 

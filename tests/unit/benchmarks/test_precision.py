@@ -45,8 +45,3 @@ class TestFaults:
     def test_silence_where_nothing_is_expected_has_no_precision(self):
         case = {"caseId": "one", "expect": {"relevantBeliefs": {"shouldOnlyInclude": []}}}
         assert precision.verdict(case, NOTHING)["precision"] is None
-
-
-def test_a_name_is_whole_by_its_stems_in_its_order():
-    """Stop words and single digits count: they are part of a name."""
-    assert precision.stems("Chapter 7, the Deploys") == [b"chapter", b"7", b"the", b"deploy"]

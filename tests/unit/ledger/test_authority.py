@@ -10,6 +10,7 @@ from muniment.identity import keys
 from muniment.ledger import entry as entries
 from muniment.ledger.authority import Authority, Verdict
 from muniment.ledger.control import BOX_BYTES, Share, Unknown
+from muniment.ledger.leases import Leases
 from muniment.ledger.levels import RELAY, parse_level
 from muniment.testing.ledger import Held, Script, filler
 
@@ -499,3 +500,22 @@ def test_relay_is_a_level_and_no_reader(bank: Script) -> None:
     assert level is not None
     assert level.code == RELAY
     assert bank.cast["box"] not in bank.now().readers(bank.now_ms)
+
+
+def test_a_further_entry_is_judged_without_the_others(bank: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Grants, policies and revocations of keys that decided nothing take over all that was judged before."""
+    bank.grant("carol", "wim", "write")
+    authority = bank.authority(bank.bank)
+    _ = authority.gaps
+    more = [
+        bank.grant("carol", "eve", "read"),
+        bank.policy("carol", 1, 5),
+        bank.revoke("carol", "wim"),
+        bank.grant("carol", "wim", "read"),
+    ]
+    expected = bank.authority(bank.bank).members(bank.now_ms)
+    monkeypatch.setattr(Leases, "_judge", lambda _: pytest.fail("all were judged again"))
+    for entry in more:
+        authority = authority.extend(entry)
+        assert authority.rule(entry).verdict is Verdict.COUNTS
+    assert authority.members(bank.now_ms) == expected

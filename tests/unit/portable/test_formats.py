@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from muniment.base.errors import InvalidInput, MunimentError
 from muniment.base.limits import LIMITS
 from muniment.portable import formats, jsonl
-from muniment.portable.base import BadLine, Incoming, Progress, checked
+from muniment.portable.base import BadLine, Incoming, LeftOut, Progress, checked
 
 MESSAGES = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
 FILES: list[tuple[str, str | bytes, str]] = [
@@ -128,4 +128,4 @@ def test_any_file_is_read_or_refused_by_name(tmp_path: Path, data: bytes, start:
             items = list(formats.read(path, format))
         except MunimentError:
             continue
-        assert all(isinstance(item, Incoming | BadLine) for item in items)
+        assert all(isinstance(item, Incoming | BadLine | LeftOut) for item in items)

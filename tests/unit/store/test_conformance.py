@@ -10,6 +10,7 @@ from muniment.store.base import BankStore
 from muniment.store.memory import MemoryStore
 from muniment.store.sqlite import SqliteStore
 from muniment.testing.store_machine import StoreMachine
+from muniment.testing.store_many import ManySuite
 from muniment.testing.store_shelves import ShelfSuite
 from muniment.testing.store_vectors import VectorSuite
 from muniment.testing.stores import StoreSuite
@@ -31,6 +32,16 @@ class TestSqliteVectors(VectorSuite):
 
 
 class TestMemoryVectors(VectorSuite):
+    def make(self, folder: Path, bank: BankId) -> BankStore:
+        return MemoryStore(bank)
+
+
+class TestSqliteMany(ManySuite):
+    def make(self, folder: Path, bank: BankId) -> BankStore:
+        return SqliteStore.create(folder / "bank.db", bank)
+
+
+class TestMemoryMany(ManySuite):
     def make(self, folder: Path, bank: BankId) -> BankStore:
         return MemoryStore(bank)
 

@@ -31,7 +31,8 @@ def test_an_agent_is_found_by_name_and_key(store: PeerStore) -> None:
     row = store.add_agent("Ada Straße", KEY, BANK, OWNER, 5)
     assert row == AgentRow("Ada Straße", KEY, BANK, OWNER, 5)
     assert store.agent_by_name("ada STRASSE") == store.agent_by_key(KEY) == row
-    assert store.agents() == [row]
+    assert store.agents() == store.agents_of(OWNER) == [row]
+    assert store.agents_of(KEY) == []
     assert store.agent_by_name("ada") is None
     assert store.agent_by_name("\ud800") is None
     assert store.agent_by_key(OTHER) is None

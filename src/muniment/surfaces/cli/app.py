@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import click
 from muniment.base.errors import InvalidInput
 from muniment.base.limits import LIMITS
 from muniment.commands.context import Context, Tick
-from muniment.commands.table import Command, Param, invoke
+from muniment.commands.table import Command, Param, Result, invoke
 from muniment.commands.values import from_words
 from muniment.surfaces.cli.build import Globals, TableGroup
 from muniment.surfaces.cli.output import Output
@@ -51,6 +51,12 @@ class CommandLine(Context):
         with self._bar.paused() if self._bar else nullcontext():
             return passphrase()
 
+    def attend(self, surface: str, **options: Any) -> None:
+        """Run a server on standard input and output until its client leaves."""
+        from importlib import import_module
+
+        import_module(f"muniment.surfaces.{surface}").serve(self, **options)
+
     @contextmanager
     def watch(self, label: str, unit: str) -> Iterator[Tick | None]:
         """Show a bar on standard error, if a person looks there."""
@@ -62,6 +68,28 @@ class CommandLine(Context):
         with Bar(label, unit, self.output.err) as self._bar:
             yield self._bar
         self._bar = None
+
+    def serve(self, options: Mapping[str, Any]) -> Result:
+        """Serve from this process, or from several that it starts."""
+        from muniment.peer import open_peer
+        from muniment.surfaces.serve.options import options as checked
+        from muniment.surfaces.serve.run import serve
+
+        chosen = dict(options)
+        check = chosen.pop("check")
+        made = checked(**chosen)
+        peer = self.peer
+        peer.standing_store()  # what is wrong with the folder is said here, and not by each of several processes
+        if peer.host.keyring.needs_passphrase:  # once, before there are several processes to ask
+            said = self._ask()
+            self._passphrase = lambda: said
+        self.close()
+
+        def ready(url: str, paths: Sequence[str]) -> None:
+            self.output.error(f"serving {', '.join(paths)} at {url}")
+
+        home, passphrase = self.home, self._passphrase
+        return serve(lambda: open_peer(home, passphrase=passphrase), made, ready=ready, check=check)
 
 
 def run(given: Globals, command: Command, words: dict[str, Sequence[str]]) -> None:
@@ -78,7 +106,7 @@ def run(given: Globals, command: Command, words: dict[str, Sequence[str]]) -> No
         if value is not None:
             params[param.name] = value
     with CommandLine(given, output) as context:
-        result = invoke(command.name, context, params)
+        result = _done(given, command, context, params)
         if getattr(result, "path", None) == STDIN:
             # The stream itself is the answer; the report would spoil it.
             if output.person_at_stderr:
@@ -89,10 +117,21 @@ def run(given: Globals, command: Command, words: dict[str, Sequence[str]]) -> No
             from muniment.surfaces.cli.pretty import DRAW
 
             output.rich(DRAW[command.name](result))
-        else:
-            output.text(_plain(command.name)(result))
+        elif text := _plain(command.name)(result):
+            output.text(text)
     if getattr(result, "ok", True) is False:
         raise click.exceptions.Exit(1)
+
+
+def _done(given: Globals, command: Command, context: Context, params: dict[str, Any]) -> Result:
+    """What the command gives: here, or where `--url` leads."""
+    if given.url is None:
+        if given.key_file is not None:
+            raise InvalidInput("--key-file signs what goes to --url, and there is none", "Give both.")
+        return invoke(command.name, context, params)
+    from muniment.surfaces.cli.remote import ask
+
+    return ask(command, context, given.url, given.key_file, params)
 
 
 def _plain(name: str) -> Callable[[Any], str]:
@@ -115,7 +154,7 @@ def _value(param: Param, typed: Any, given: Globals) -> Any:
         from muniment.surfaces.cli.asking import new_passphrase
 
         return new_passphrase()
-    if param.type == "flag":
+    if param.type == "flag" and not param.either:
         return param.default is not True
     return from_words(param, [typed] if isinstance(typed, str) else typed)
 

@@ -19,6 +19,8 @@ class Globals:
     home: str | None = None
     agent: str | None = None
     json: bool = False
+    url: str | None = None
+    key_file: str | None = None
 
 
 Run = Callable[[Globals, Command, dict[str, Sequence[str]]], None]
@@ -38,6 +40,13 @@ def global_options(*, without: Sequence[str] = ()) -> list[click.Parameter]:
     found: list[click.Parameter] = [
         click.Option(["--home"], metavar="DIR", help=home, shell_complete=_paths),
         click.Option(["--agent"], metavar="NAME", help=agent),
+        click.Option(["--url"], metavar="URL", help="Ask the installation that is served there."),
+        click.Option(
+            ["--key-file"],
+            metavar="FILE",
+            help="With --url: sign with the seed in this file.",
+            shell_complete=_paths,
+        ),
         click.Option(["--json"], is_flag=True, help="Print JSON, for programs."),
     ]
     for option in found:
@@ -70,6 +79,9 @@ def _option(param: Param) -> click.Parameter:
             else f"[{shown}]" + ("..." if param.rest else ""),
         )
     names = [param.name, name] + ([f"-{param.short}"] if param.short else [])
+    if param.either:
+        both = f"{name}/--no-{param.typed_name}"
+        return click.Option([param.name, both], default=None, callback=_both_ways, help=_sentence(param))
     if param.type in {"flag", "secret"}:
         return click.Option(names, is_flag=True, help=_sentence(param))
     return click.Option(
@@ -80,6 +92,11 @@ def _option(param: Param) -> click.Parameter:
         help=_sentence(param),
         shell_complete=_completer(param),
     )
+
+
+def _both_ways(_context: click.Context, _param: click.Parameter, value: bool | None) -> str | None:
+    """What was said, as a word: that nothing was said is another thing than no."""
+    return None if value is None else "yes" if value else "no"
 
 
 def _sentence(param: Param) -> str:
@@ -183,7 +200,7 @@ class TableGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Names of the commands, groups and extras, in order."""
         names = [name.rpartition(" ")[2] for name in COMMANDS.in_group(self.group_name)]
-        groups = [] if self.group_name else list(GROUPS)
+        groups = [name.rpartition(" ")[2] for name in GROUPS if name.rpartition(" ")[0] == self.group_name]
         return [*names, *groups, *(name for name, item in self.commands.items() if not item.hidden)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

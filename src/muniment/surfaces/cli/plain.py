@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from muniment.commands.results import Checkup, Chosen, Claimed, Exported, Findings, Listed
+from muniment.surfaces.cli import plain_banks, plain_skills, serving
 from muniment.surfaces.cli.plain_archive import WRITE_ARCHIVE
+from muniment.surfaces.cli.unasked import attachment_line, config_lines, preview_text
 from muniment.surfaces.cli.words import count, number, one_line, shown, size, utc
 from muniment.views import AgentInfo, CredentialInfo, Hit, Hits, ImportReport, Record, Remembered, Stats, Why
+
+if TYPE_CHECKING:
+    from muniment.carrying import CarriedIn, CarriedOut
+    from muniment.verify import VerifyReport
 
 LINE = 160
 
@@ -174,19 +180,48 @@ def _stats(result: Stats) -> str:
 
 
 def import_lines(result: ImportReport) -> list[str]:
-    """What an import did, in one line, and then each place that was left out."""
-    made, left = count(result.created, "memory", "memories"), number(result.bad_count)
-    lines = [
-        f"{made} new, {number(result.unchanged)} already there, {left} left out, of {number(result.read)} read"
+    """What an import did, in one line, and then what was left out and each place that can't be taken."""
+    parts = [
+        f"{count(result.created, 'memory', 'memories')} new",
+        f"{number(result.unchanged)} already there",
     ]
+    if result.merged:
+        parts.append(f"{number(result.merged)} merged into others")
+    left = sum(result.left_out.values())
+    parts.append(f"{number(left + result.bad_count)} left out")
+    lines = [f"{', '.join(parts)}, of {number(result.read)} read"]
+    lines += [f"  left out: {number(n)} × {one_line(reason, LINE)}" for reason, n in result.left_out.items()]
     lines += [f"  left out: {one_line(place, 60)}: {one_line(reason, LINE)}" for place, reason in result.bad]
     if result.bad_count > len(result.bad):
         lines.append(f"  and {number(result.bad_count - len(result.bad))} more")
     return lines
 
 
-def _imported(result: ImportReport) -> str:
-    return "\n".join(import_lines(result))
+def carried_in_lines(result: CarriedIn) -> list[str]:
+    """What became of an exported bank that was taken in."""
+    what = "a new bank" if result.new else "a bank that was here"
+    lines = [
+        (
+            f"{what}: {number(result.added)} entries new, {number(result.known)} already there, "
+            f"{number(result.refused_count)} refused, of {number(result.entries)} read"
+        )
+    ]
+    lines += [f"  refused: {one_line(name, 70)}: {one_line(reason, LINE)}" for name, reason in result.refused]
+    if not result.readable:
+        lines.append("  kept sealed: no key here may read it")
+    return [*lines, f"  {result.bank}"]
+
+
+def _imported(result: ImportReport | CarriedIn) -> str:
+    return "\n".join(import_lines(result) if isinstance(result, ImportReport) else carried_in_lines(result))
+
+
+def carried_out_line(result: CarriedOut) -> str:
+    """What `bank export` wrote."""
+    parts = (
+        f"{count(result.entries, 'entry', 'entries')}, {count(result.bodies, 'sealed body', 'sealed bodies')}"
+    )
+    return f"{parts} written to {one_line(result.path)} ({size(result.bytes)})"
 
 
 def exported_line(result: Exported) -> str:
@@ -292,8 +327,33 @@ def _checkup(result: Checkup) -> str:
     return "\n".join(lines)
 
 
-def _verified(result: Any) -> str:
-    return _fields(report_rows(result.to_json()))
+def finding_lines(result: VerifyReport) -> list[str]:
+    """Each thing that is refused, void, waiting, missing or rolled back, with its author and reason."""
+    rows = [
+        *(("refused", name, "", reason) for name, reason in result.refused),
+        *(("no effect", name, author, reason) for name, author, reason in result.void_listed),
+        *(("missing", name, author, reason) for name, author, reason in result.missing),
+        *(("rolled back", name, author, reason) for name, author, reason in result.rolled_back),
+    ]
+    return [
+        f"{kind}: {one_line(name, 70)}: {one_line(reason, 2 * LINE)}" + (f" (by {author})" if author else "")
+        for kind, name, author, reason in rows
+    ]
+
+
+def verify_rows(result: VerifyReport) -> list[tuple[str, Any]]:
+    """The counts of a proof, as names and values; what is listed one by one is left out."""
+    values = result.to_json()
+    for name in ("refused", "void_entries", "missing", "rolled_back"):
+        del values[name]
+    if result.file is not None:
+        about = result.file
+        values["file"] = f"{about['name']}, exported {utc(about['exported_at_ms'])} by {about['exported_by']}"
+    return report_rows(values)
+
+
+def _verified(result: VerifyReport) -> str:
+    return "\n".join([_fields(verify_rows(result)), *finding_lines(result)])
 
 
 def _findings(result: Findings) -> str:
@@ -316,12 +376,18 @@ WRITE: Mapping[str, Callable[[Any], str]] = {
     "stats": _stats,
     **WRITE_ARCHIVE,
     "fetch": _record,
+    "context": preview_text,
+    "bank attach": attachment_line,
+    "bank detach": attachment_line,
+    "bank config": config_lines,
     "import": _imported,
     "export": exported_line,
+    "bank export": carried_out_line,
     "agent new": _agent,
     "agent list": _agents,
     "agent show": _agent,
     "key mine": claimed_line,
+    **plain_banks.WRITE,
     "credential set": kept_line,
     "credential list": _credentials,
     "credential remove": forgotten_line,
@@ -330,4 +396,7 @@ WRITE: Mapping[str, Callable[[Any], str]] = {
     "verify": _verified,
     "reindex": reindexed_line,
     "doctor": _findings,
+    **serving.WRITE,
+    "save-skill": _remembered,
+    **plain_skills.WRITE,
 }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -15,8 +15,9 @@ from rich.table import Table
 from rich.text import Text
 
 from muniment.commands.results import Checkup, Chosen, Exported, Findings, Listed
-from muniment.surfaces.cli import plain
+from muniment.surfaces.cli import plain, pretty_banks, pretty_skills, serving
 from muniment.surfaces.cli.pretty_archive import DRAW_ARCHIVE
+from muniment.surfaces.cli.unasked import drawn_attachment, drawn_config, drawn_preview
 from muniment.surfaces.cli.words import (
     count,
     local,
@@ -29,6 +30,10 @@ from muniment.surfaces.cli.words import (
     size,
 )
 from muniment.views import AgentInfo, Hit, Hits, ImportReport, Record, Remembered, Stats, Why
+
+if TYPE_CHECKING:
+    from muniment.carrying import CarriedIn
+    from muniment.verify import VerifyReport
 
 NAME, QUIET, LIT, GOOD, WARN, BAD = "bold cyan", "dim", "bold yellow", "green", "yellow", "red"
 BAR = 8
@@ -256,18 +261,23 @@ def _stats(result: Stats) -> RenderableType:
 # Files, agents, host
 
 
-def _imported(result: ImportReport) -> RenderableType:
+def _imported(result: ImportReport | CarriedIn) -> RenderableType:
+    if not isinstance(result, ImportReport):
+        mark = ("● ", WARN if result.refused_count else GOOD)
+        return Text.assemble(mark, "\n".join(plain.carried_in_lines(result)))
     text = Text.assemble(
         ("● ", GOOD if result.created or result.unchanged else WARN),
         (number(result.created), "bold"), f" {'memory' if result.created == 1 else 'memories'} new",
     )  # fmt: skip
     if result.unchanged:
         text.append(f" · {number(result.unchanged)} already there", QUIET)
+    if result.merged:
+        text.append(f" · {number(result.merged)} merged into others", QUIET)
     text.append(f" · {number(result.read)} read", QUIET)
-    if result.bad_count:
-        text.append(f" · {number(result.bad_count)} left out", WARN)
+    if left := sum(result.left_out.values()) + result.bad_count:
+        text.append(f" · {number(left)} left out", WARN if result.bad_count else QUIET)
     for line in plain.import_lines(result)[1:]:
-        text.append(f"\n{line}", WARN)
+        text.append(f"\n{line}", WARN if result.bad_count else QUIET)
     return text
 
 
@@ -335,16 +345,20 @@ def _checkup(result: Checkup) -> RenderableType:
     return text
 
 
-def _verified(result: Any) -> RenderableType:
-    values = result.to_json()
-    ok = values.pop("ok", True)
-    head = "Every signature holds" if ok else "Not everything can be proved"
-    if "bank" in values:
-        values["bank"] = short_cid(values["bank"])
-    if isinstance(values.get("authors"), dict):
-        values["authors"] = {short_did(did): n for did, n in values["authors"].items()}
-    rows = [(name, value) for name, value in plain.report_rows(values) if value not in {"none", "0"}]
-    return Group(Text.assemble(("● ", GOOD if ok else BAD), head), Padding(_pairs(rows), (0, 0, 0, 2)))
+def _verified(result: VerifyReport) -> RenderableType:
+    head = "Every signature holds" if result.ok else "Not everything can be proved"
+    rows = []
+    for name, value in plain.verify_rows(result):
+        if name == "bank":
+            rows.append((name, short_cid(result.bank)))
+        elif name == "authors":
+            authors = {short_did(did): n for did, n in result.authors.items()}
+            rows.append((name, plain.plain_value(authors)))
+        elif name != "ok" and value not in {"none", "0"}:
+            rows.append((name, value))
+    told = [Text(f"  {line}", BAD if not result.ok else WARN) for line in plain.finding_lines(result)]
+    mark = Text.assemble(("● ", GOOD if result.ok else BAD), head)
+    return Group(mark, Padding(_pairs(rows), (0, 0, 0, 2)), *told)
 
 
 def _findings(result: Findings) -> RenderableType:
@@ -359,6 +373,10 @@ def _findings(result: Findings) -> RenderableType:
     return table
 
 
+def _as_lines(write: Callable[[Any], str]) -> Callable[[Any], RenderableType]:
+    return lambda result: Text(write(result))
+
+
 DRAW: Mapping[str, Callable[[Any], RenderableType]] = {
     "remember": _remembered,
     "recall": _hits,
@@ -370,12 +388,18 @@ DRAW: Mapping[str, Callable[[Any], RenderableType]] = {
     "stats": _stats,
     **DRAW_ARCHIVE,
     "fetch": _record,
+    "context": drawn_preview,
+    "bank attach": drawn_attachment,
+    "bank detach": drawn_attachment,
+    "bank config": drawn_config,
     "import": _imported,
     "export": _exported,
+    "bank export": lambda result: Text.assemble(("● ", GOOD), plain.carried_out_line(result)),
     "agent new": _agent,
     "agent list": _agents,
     "agent show": _agent,
     "key mine": lambda result: Text(plain.claimed_line(result)),
+    **pretty_banks.DRAW,
     "credential set": lambda result: Text.assemble(("● ", GOOD), plain.kept_line(result)),
     "credential list": _credentials,
     "credential remove": lambda result: Text.assemble(("● ", GOOD), plain.forgotten_line(result)),
@@ -386,4 +410,7 @@ DRAW: Mapping[str, Callable[[Any], RenderableType]] = {
         ("● ", GOOD if result.ok else WARN), plain.reindexed_line(result)
     ),
     "doctor": _findings,
+    **{name: _as_lines(write) for name, write in serving.WRITE.items()},
+    "save-skill": _remembered,
+    **pretty_skills.DRAW,
 }

@@ -1,4 +1,4 @@
-"""What an agent can do with its archive; `Agent` takes it in (design section 9)."""
+"""The archive of a bank, as one key uses it; `Memory` takes it in (design section 9)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Progress = Callable[[int, int], None]
 
 
 class ArchiveFace:
-    """Archiving, fetching and restoring, as methods of an agent."""
+    """Archiving, fetching and restoring, as methods of a memory."""
 
     _bank: Bank
     _key: bytes
