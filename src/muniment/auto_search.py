@@ -11,7 +11,7 @@ from muniment.bank import Bank
 from muniment.identity.did import parse_did
 from muniment.ledger.acts import Remember
 from muniment.query import Asker
-from muniment.ranking import HYBRID, TEXT, Asked, Ranked, background_of, rank, weighed
+from muniment.ranking import HYBRID, TEXT, Asked, Ranked, background_of, named_times, rank, weighed
 from muniment.reading import Names, Reader
 from muniment.recall.fusion import Evidence, Floor, stands
 from muniment.recalling import Recaller
@@ -158,12 +158,13 @@ def _ranked(bank: Bank, turn: Turn, vector: Vectors | None, weights: Weights | N
     """By the question, and by the question with what was said before it, where that is more."""
     allow = None if weights is None else weights > 0
     lists: list[list[Ranked]] = []
+    when = named_times(turn.question, bank.host.clock.now_ms())
     mode = TEXT if vector is None else HYBRID
     if has_words(turn.question):
-        asked = Asked(turn.question, mode, vector)
+        asked = Asked(turn.question, mode, vector, spans=when)
         lists.append(rank(bank, asked, DEPTH, allow, past=False, context=True, depth=DEPTH))
     if turn.earlier and (len(turn.readings) > 1 or not lists):
-        asked = Asked(turn.query, TEXT if lists else mode, None if lists else vector)
+        asked = Asked(turn.query, TEXT if lists else mode, None if lists else vector, spans=when)
         lists.append(rank(bank, asked, DEPTH, allow, past=False, context=True, depth=DEPTH))
     return [weighed(found, weights) for found in lists]
 

@@ -225,6 +225,7 @@ class Bank:
                 k1=settings.k1,
                 b=settings.b,
                 context=settings.weights,
+                favours=settings.favours,
             )
         return self._index
 

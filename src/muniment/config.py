@@ -11,6 +11,7 @@ from muniment.base.errors import InvalidInput
 from muniment.platform.files import explain
 
 if TYPE_CHECKING:
+    from muniment.recall.favours import FavourWeights
     from muniment.recall.scoring import ContextWeights
 
 FILE = "config.yaml"
@@ -19,9 +20,12 @@ _CHOICES = {
     "profile": ("default", "ancestor"),
     "analyzer": ("standard", "plain"),
     "fusion": ("convex", "rrf"),
+    "dates": ("boost", "filter", "off"),
 }
 # What the ancestor did: plain words and cosine, ranks added up (reciprocal rank fusion).
-_ANCESTOR: dict[str, Any] = {"analyzer": "plain", "fusion": "rrf", "context": False}
+_ANCESTOR: dict[str, Any] = {
+    "analyzer": "plain", "fusion": "rrf", "context": False, "speakers": False, "dates": "off", "duplicates": True,
+}  # fmt: skip
 
 
 class DefaultBank(NamedTuple):
@@ -43,6 +47,10 @@ class Settings:
         language: Of the stems and stop words: a Snowball language code, `en` by default.
         k1: How soon a repeated word stops adding to the score; `b` how much long texts are held back.
         context: Whether the neighbours and the whole conversation of a record count.
+        speakers: Whether it counts who said a record: a speaker named in the question, or the user rather than the
+            assistant.
+        dates: What a time named in the question does: `boost` what was said then, `filter` out all else, or `off`.
+        duplicates: Whether an answer lists records that say nearly the same as one before them.
         fusion: How words and meaning become one ranking: `convex`, weighted by evidence, or `rrf`, by rank.
         memory_enabled: Whether hosts give their agents memory tools; the command line works all the same.
         busy_ms: How long a write waits for another process, in milliseconds.
@@ -60,6 +68,9 @@ class Settings:
     k1: float = 1.5
     b: float = 0.75
     context: bool = True
+    speakers: bool = True
+    dates: Literal["boost", "filter", "off"] = "boost"
+    duplicates: bool = False
     fusion: Literal["convex", "rrf"] = "convex"
     memory_enabled: bool = True
     busy_ms: int = 10_000
@@ -75,6 +86,15 @@ class Settings:
         from muniment.recall.scoring import ContextWeights  # brings numpy, which not every command needs
 
         return ContextWeights() if self.context and self.analyzer != "plain" else None
+
+    @property
+    def favours(self) -> FavourWeights | None:
+        """What a question favours; None where nothing."""
+        from muniment.recall.favours import FavourWeights
+
+        usual = FavourWeights()
+        speaker, assistant = (usual.speaker, usual.assistant) if self.speakers else (1.0, 1.0)
+        return FavourWeights(speaker, assistant, usual.dated) if self.analyzer != "plain" else None
 
 
 def load(folder: Path) -> Settings:
@@ -194,7 +214,7 @@ def _fits(name: str, value: Any) -> bool:
         return value in _CHOICES[name]
     if name == "language":
         return isinstance(value, str) and bool(value)
-    if name in {"context", "memory_enabled"}:
+    if name in {"context", "speakers", "duplicates", "memory_enabled"}:
         return isinstance(value, bool)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from muniment.ledger.acts import Remember
 from muniment.opening import Opener
 from muniment.recall.corpus import Row, Watermark
+from muniment.recall.speakers import speaker_in
 from muniment.shelf import Stubs, indexed
 from muniment.store.base import State, VersionRow
 
@@ -79,6 +80,7 @@ class BankCorpus(Followed):
                 row.session,
                 row.created,
                 () if act is None else parts_of(act),
+                () if act is None else speakers_of(act),
             )
             for row, act in zip(rows, opened, strict=True)
         ]
@@ -111,3 +113,14 @@ def names_of(act: Remember) -> tuple[str, ...]:
     """By what a question may name a record: title, aliases, key, and what stands behind the key's last dot."""
     key = act.key or ""
     return tuple(name for name in (act.title, key, key.rpartition(".")[2], *aliases_of(act)) if name)
+
+
+def speakers_of(act: Remember) -> tuple[str, ...]:
+    """Who said a record of a conversation: as its metadata says (`speaker`, `role`), else as its text begins."""
+    about = act.metadata or {}
+    named = [
+        name for name in (about.get("speaker"), about.get("role")) if isinstance(name, str) and name.strip()
+    ]
+    if not named and act.session is not None:
+        named = [name for name in (speaker_in(act.text),) if name]
+    return tuple(dict.fromkeys(named))

@@ -2,43 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from muniment.bank import Bank
-from muniment.base.errors import StoreCorrupt
 from muniment.base.ids import cid_text, parse_record
-from muniment.check import check
-from muniment.check import rebuild as rebuild_all
+from muniment.care import Care
 from muniment.forgetting import clear, forget, unclear
 from muniment.forgetting import undo as unforget
 from muniment.identity.did import to_did
 from muniment.memory_archive import ArchiveFace
-from muniment.memory_files import FilesFace
 from muniment.query import Asker, Time, Where, to_ms
 from muniment.reading import Names, Reader
 from muniment.recalling import Recaller
 from muniment.remembering import Draft, remember
 from muniment.skills import Skill, find, listed, save
-from muniment.store.base import Problem
-from muniment.verify import VerifyReport, stats, verify
+from muniment.verify import stats
 from muniment.views import Cleared, Hits, Record, Remembered, Stats, Why
 from muniment.writing import Writer
 
 if TYPE_CHECKING:
     from muniment.peer import Peer
-    from muniment.proving import Finding
-    from muniment.reindexing import Reindexed
     from muniment.trust import Weights
 
 Records = list[Record]  # `list` is a method of the class below
-Problems = list[Problem]
 Skills = list[Skill]
 
 _TIDY_EVERY = 256  # writes of one process between two looks at the index's tail
 
 
-class Memory(ArchiveFace, FilesFace):
+class Memory(Care, ArchiveFace):
     """What one agent keeps and finds in one bank, with its own key. Made by `Agent.bank`.
 
     Where the bank is no agent's own, `source` and `kind` of a record are relative to the agent that asks.
@@ -219,6 +212,7 @@ class Memory(ArchiveFace, FilesFace):
         states: Sequence[str] = ("live",),
         as_of: Time | None = None,
         context: bool = True,
+        dates: str | None = None,
         rerank: bool | None = None,
         floor: bool = False,
         fetch: bool = False,
@@ -241,6 +235,8 @@ class Memory(ArchiveFace, FilesFace):
             states: `live`, also `superseded` or `forgotten` versions if asked for; `archived`: only such live ones.
             as_of: What was live at this past moment.
             context: Whether the conversation around a record counts.
+            dates: What a time named in the query does: `boost` what was said then, `filter` out all else, or `off`;
+                None for the setting, `boost` unless changed.
             rerank: Whether a reranker looks at the best records again; as the settings say if not given.
             floor: Leave out what is neither named by the query nor holds enough of what is asked: for a query that
                 holds a record's title, key or alias whole, only the records that it names; an empty query has no floor.
@@ -252,7 +248,15 @@ class Memory(ArchiveFace, FilesFace):
         """
         where = Where(tags, metadata, kind, source, author, type, session, since, until, states, as_of)
         hits = self._recaller.recall(
-            query, where, limit, mode, context=context, rerank=rerank, floor=floor, weigh=self._weights
+            query,
+            where,
+            limit,
+            mode,
+            context=context,
+            dates=dates,
+            rerank=rerank,
+            floor=floor,
+            weigh=self._weights,
         )
         return self._whole(hits) if fetch else hits
 
@@ -336,49 +340,6 @@ class Memory(ArchiveFace, FilesFace):
     def skills(self, *, limit: int = 100) -> Skills:
         """The skills of this memory, by name."""
         return listed(self, limit)
-
-    # Care
-
-    def check(self, *, rebuild: bool = False, progress: Callable[[int, int], None] | None = None) -> Problems:
-        """Compare everything with everything; `rebuild` makes all derived tables and the index again first."""
-        if rebuild:
-            rebuild_all(self._bank, progress)
-        return check(self._bank, progress)
-
-    def reindex(self, *, progress: Callable[[int, int], None] | None = None) -> Reindexed:
-        """Give a vector of the active model to every memory that has none; goes on where it was stopped.
-
-        Raises:
-            InvalidInput: No embedder is configured.
-            NotPermitted | MissingExtra | StorageError: As their names say.
-        """
-        from muniment.reindexing import reindex  # brings numpy
-
-        return reindex(self._bank, self._key, self._reader, progress)
-
-    def verify(
-        self,
-        *,
-        progress: Callable[[int, int], None] | None = None,
-        told: Callable[[Finding], None] | None = None,
-    ) -> VerifyReport:
-        """Check every entry again as a stranger's, and tell what counts, what does not, and why.
-
-        Args:
-            progress: Called with steps done and in all.
-            told: Called with each finding; the report lists the first of each kind.
-
-        Raises:
-            UnknownBank | NotPermitted: As their names say.
-        """
-        self._bank.enter()
-        try:
-            self._bank.authority.check_read(self._key, self._bank.host.clock.now_ms())
-        except StoreCorrupt:
-            if self._bank is not self._own:
-                raise
-            # Its own bank, with a control entry that was edited: telling which one is what it is asked for.
-        return verify(self._bank, progress, told)
 
 
 def asking(own: Bank, key: bytes) -> Asker:

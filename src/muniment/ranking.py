@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 from muniment.bank import Bank
 from muniment.base.errors import InvalidInput
+from muniment.query import choice
 
 if TYPE_CHECKING:
     import numpy as np
 
     from muniment.embed.base import Vectors
+    from muniment.recall.dates import Span
     from muniment.recall.fusion import Background
     from muniment.recall.lexical import Scored
     from muniment.trust import Weights
@@ -24,6 +26,7 @@ FEW = 16  # so few records are no background: what stands out cannot be told amo
 
 HYBRID, TEXT, VECTOR, RECENT = "hybrid", "text", "vector", "recent"
 MODES = (HYBRID, TEXT, VECTOR, RECENT)
+DATES = ("boost", "filter", "off")
 _NO_EMBEDDER = "no embedder is configured"
 
 
@@ -47,25 +50,51 @@ class Asked:
         vector: Its meaning, where an embedder gave one.
         mode: What is done, which is not always what was asked for.
         degraded: Why less is done than was asked for, or None.
+        spans: The times that it names, as far as they are to count.
+        only: Whether nothing else is an answer than what was said then.
     """
 
     text: str
     mode: str
     vector: Vectors | None = None
     degraded: str | None = None
+    spans: tuple[Span, ...] = ()
+    only: bool = False
 
 
-def ask(bank: Bank, text: str, mode: str | None) -> Asked:
+def ask(bank: Bank, text: str, mode: str | None, dates: str | None = None) -> Asked:
     """Decide how a question is answered; at most one embedding is made.
 
     Without a mode both sides are asked where there is an embedder. What needs one and can't have it is answered
     by words, and says so.
 
+    Args:
+        bank: Whose records.
+        text: The question.
+        mode: One of `MODES`; None for the best that can be had.
+        dates: One of `DATES`; None for the setting.
+
     Raises:
-        InvalidInput: `vector` is asked for and no embedder is configured.
+        InvalidInput: `vector` is asked for and no embedder is configured, or `dates` has no meaning.
     """
+    if dates is not None:
+        choice(dates, DATES, "dates")
     if not text.strip():
         return Asked(text, RECENT)
+    dates = dates or bank.host.settings.dates
+    spans = () if dates == "off" else named_times(text, bank.host.clock.now_ms(), wide=dates == "boost")
+    return replace(_ask(bank, text, mode), spans=spans, only=dates == "filter" and bool(spans))
+
+
+def named_times(text: str, now_ms: int, *, wide: bool = True) -> tuple[Span, ...]:
+    """The times that a question names; `wide`: with the days after, in which they are still told of."""
+    from muniment.recall.dates import later, spans
+
+    found = spans(text, now_ms)
+    return later(found) if wide else found
+
+
+def _ask(bank: Bank, text: str, mode: str | None) -> Asked:
     meaning = bank.host.meaning
     wanted = mode or (TEXT if meaning is None else HYBRID)
     if wanted in {TEXT, RECENT}:
@@ -92,9 +121,12 @@ def rank(
 
     `depth` is what words and meaning each bring in at least, where both are asked.
     """
+    bank.index.refresh()
+    if asked.only:
+        then = bank.index.said_within(asked.spans)
+        allow = then if allow is None else then[: len(allow)] & allow[: len(then)]
     if asked.vector is None or bank.host.meaning is None:
-        bank.index.refresh()
-        hits = bank.index.search(asked.text, limit, allow, past=past, context=context).hits
+        hits = bank.index.search(asked.text, limit, allow, past=past, context=context, spans=asked.spans).hits
         return [Ranked(scored.ord, scored.share, scored) for scored in hits]
     vectors = bank.vectors(bank.host.meaning.model, len(asked.vector))
     vectors.refresh()
@@ -116,22 +148,23 @@ def weighed(found: list[Ranked], weights: Weights | None) -> list[Ranked]:
 def _both(
     bank: Bank, asked: Asked, depth: int, allow: Mask | None, *, past: bool, context: bool
 ) -> list[Ranked]:
-    from muniment.recall.fusion import RRF_K, fuse, rrf
+    from muniment.recall.fusion import RRF_K, fuse, in_context, rrf
 
     assert asked.vector is not None  # noqa: S101 - `rank` has looked
     assert bank.host.meaning is not None  # noqa: S101
     vectors = bank.vectors(bank.host.meaning.model, len(asked.vector))
-    bank.index.refresh()
     by_rank = bank.host.settings.fusion == "rrf"
     if by_rank:  # each list whole, as far as a rank still counts
         depth = max(depth, min(_RANKS, bank.store.watermark().last_ord))
-    words = {
-        one.ord: one for one in bank.index.search(asked.text, depth, allow, past=past, context=context).hits
-    }
+    found = bank.index.search(asked.text, depth, allow, past=past, context=context, spans=asked.spans)
+    words = {one.ord: one for one in found.hits}
     near = vectors.search(asked.vector, depth, allow, past)
     ords = list(dict.fromkeys([*words, *(one.ord for one in near)]))
-    found = zip(ords, vectors.cosines(asked.vector, ords, past=past), strict=True)
-    cosines = {ord: cosine for ord, cosine in found if cosine is not None}
+    around = None if by_rank else bank.index.around(ords, context=context)
+    wide = ords if around is None else list(dict.fromkeys([*ords, *around.before, *around.after]))
+    pairs = zip(wide, vectors.cosines(asked.vector, wide, past=past), strict=True)
+    known = {ord: cosine for ord, cosine in pairs if cosine is not None}
+    cosines = {ord: known[ord] for ord in ords if ord in known}
     if by_rank:
         both = rrf([list(words), [one.ord for one in near]])
         best = 2 / (RRF_K + 1)  # first in both lists
@@ -139,7 +172,10 @@ def _both(
     background = vectors.background(asked.vector)
     if background.rows < FEW:
         background = background._replace(mean=0.0, spread=0.0)
-    fused = fuse([(one.ord, one.score) for one in words.values()], cosines, background)
+    weights = bank.index.weights_of(ords, asked.text, past=past, spans=asked.spans)
+    meant = in_context(known, ords, background.mean, around, weights)
+    scores = [(one.ord, one.score) for one in words.values()]
+    fused = fuse(scores, cosines, background, meant=meant)
     return [Ranked(one.ord, one.score, words.get(one.ord), cosines.get(one.ord)) for one in fused]
 
 

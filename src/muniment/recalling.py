@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from muniment.bank import Bank
 from muniment.base.errors import LimitExceeded
+from muniment.base.ids import record_text
 from muniment.base.limits import LIMITS
+from muniment.corpus import speakers_of
 from muniment.ledger.acts import Remember
 from muniment.ledger.authority import Authority
 from muniment.query import Where, choice
@@ -58,6 +60,7 @@ class Recaller:
         rerank: bool | None = None,
         floor: bool = False,
         weigh: Callable[[], Weights | None] | None = None,
+        dates: str | None = None,
     ) -> Hits:
         """Ranked records; a query without words lists the newest. `weigh` says what each version's score is worth.
 
@@ -72,7 +75,7 @@ class Recaller:
             choice(mode, MODES, "mode")
         authority = self._reader.enter()
         rule = self._reader.filter(where, authority)
-        asked = ask(self._bank, query, mode)
+        asked = ask(self._bank, query, mode, dates)
         if asked.mode == RECENT:
             return self._recent(rule, where.past, limit, authority)
         weights = None if weigh is None else weigh()
@@ -117,7 +120,8 @@ class Recaller:
             found = rank(self._bank, asked, depth, allow, past=look.past, context=look.context)
             least = found[-1].score if look.weights is not None and len(found) >= depth else 0.0
             found = weighed(found, look.weights)
-            opened = self._first(self._shown(found, authority, past=look.past), wanted)
+            shown = self._shown(found, authority, past=look.past)
+            opened, behind = self._distinct(shown, wanted, asked.text)
             scores = {one.ord: one.score for one in found}
             # A weight is 1 at most: what was not ranked yet can't pass what scores more than the last one did.
             if len(found) < depth or (len(opened) >= wanted and scores[opened[-1][0].ord] >= least):
@@ -130,7 +134,9 @@ class Recaller:
             found, opened, why = reranked(reranking, asked.text, found, opened)
         degraded = "; ".join(part for part in (asked.degraded, why) if part)
         return Hits(
-            self._hits(opened[: look.limit], found, asked.text, authority), asked.mode, degraded or None
+            self._hits(opened[: look.limit], found, asked.text, authority, behind),
+            asked.mode,
+            degraded or None,
         )
 
     def _shown(self, found: Sequence[Ranked], authority: Authority, *, past: bool) -> list[VersionRow]:
@@ -145,11 +151,18 @@ class Recaller:
         found: Sequence[Ranked],
         query: str,
         authority: Authority,
+        behind: Mapping[int, Sequence[str]] | None = None,
     ) -> list[Hit]:
         by_ord = {one.ord: (number, one) for number, one in enumerate(found, 1)}
         self._used([row for row, _ in opened])
         cutter = self._cutter(query, [one.words for one in found[:1] if one.words is not None])
-        return [self._hit(row, act, *by_ord[row.ord], cutter, authority) for row, act in opened]
+        hits = [self._hit(row, act, *by_ord[row.ord], cutter, authority) for row, act in opened]
+        if behind:
+            hits = [
+                replace(hit, duplicates=tuple(behind.get(row.ord, ())))
+                for hit, (row, _) in zip(hits, opened, strict=True)
+            ]
+        return hits
 
     def hits_of(
         self,
@@ -227,6 +240,35 @@ class Recaller:
             at += missing
         return opened
 
+    def _distinct(
+        self, rows: Sequence[VersionRow], limit: int, query: str
+    ) -> tuple[list[tuple[VersionRow, Remember]], dict[int, list[str]]]:
+        """The first `limit` that open to the caller and say something of their own; record ids behind each ord.
+
+        A record only stands for one by the same author, of the same key, title, tags and speaker: nobody's words hide
+        another's, and versions of a key that contradict each other are all shown.
+        """
+        if self._bank.host.settings.duplicates:
+            return self._first(rows, limit), {}
+        from muniment.recall.duplicates import Collapsing
+
+        analyzer = self._bank.index.analyzer
+        terms = {term.key for term in analyzer.query(query).terms}
+        collapsing = Collapsing(lambda word: not terms.isdisjoint(analyzer.keys(word).counted))
+        kept: list[tuple[VersionRow, Remember]] = []
+        behind: dict[int, list[str]] = {}
+        at = 0
+        while at < len(rows) and (missing := limit - len(kept)):
+            for row, act in self._reader.open(rows[at : at + missing]):
+                alike = (act.key, act.title, act.tags, row.author, row.tool, row.type, speakers_of(act))
+                before = collapsing.place(act.text, alike)
+                if before is None:
+                    kept.append((row, act))
+                else:
+                    behind.setdefault(kept[before][0].ord, []).append(record_text(act.id))
+            at += missing
+        return kept, behind
+
     def _hit(
         self,
         row: VersionRow,
@@ -287,7 +329,7 @@ class Recaller:
 
     def _explain(self, asked: Asked, row: VersionRow) -> Ranked | None:
         """What speaks for a record that is not among the ranked ones; None if nothing does."""
-        scored = self._bank.index.explain(asked.text, row.ord)
+        scored = self._bank.index.explain(asked.text, row.ord, spans=asked.spans)
         if scored is None or scored.word + scored.window + scored.session <= 0:
             return None
         return Ranked(row.ord, scored.share, scored)
@@ -316,7 +358,7 @@ def _signals(found: Ranked, number: int) -> dict[str, float]:
     signals = {} if found.cosine is None else {"cosine": found.cosine}
     if (words := found.words) is not None:
         parts = {"word": words.word, "window": words.window, "session": words.session}
-        signals |= {"text": sum(parts.values()), **parts}
+        signals |= {"text": words.weight * sum(parts.values()), **parts, **dict(words.favours)}
     if found.reread is not None:
         signals["rerank"] = found.reread
     return {**signals, "rank": float(number)}

@@ -122,12 +122,14 @@ class Hit:
         record: The memory.
         score: 0..1. By words, the share of the best score that any record could reach for this query; by meaning,
             the cosine; by both, what each adds by the best of its side; 1.0 for `recent`.
-        signals: Raw scores by name: `text`, the sum of `word`, `window` and `session`; `cosine`; and `rank`.
+        signals: Raw scores by name: `text`, the sum of `word`, `window` and `session`, multiplied by what of `speaker`,
+            `assistant` and `dated` concerns the record; `cosine`; and `rank`.
         snippet: Part of the text around the words that matched.
         highlights: (start, end) character offsets into `snippet`.
         terms: Where the score comes from, term by term.
         conflict: Another live version of the same key says something else.
         archived: The text lies in a blob; `record.whole` says whether it is here all the same.
+        duplicates: Ids of records left out because they say nearly the same as this one, the best first.
     """
 
     record: Record
@@ -138,6 +140,7 @@ class Hit:
     terms: tuple[Term, ...] = ()
     conflict: bool = False
     archived: bool = False
+    duplicates: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The hit as `--json` prints it."""
@@ -149,6 +152,7 @@ class Hit:
             "highlights": [list(span) for span in self.highlights],
             "conflict": self.conflict,
             "archived": self.archived,
+            "duplicates": list(self.duplicates),
         }
 
 

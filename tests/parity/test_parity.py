@@ -123,6 +123,8 @@ SAME: list[tuple[str, list[str], Call, Callable[[Any], Any]]] = [
     ("recall", ["recall", "when", "do", "we", "deploy?"], lambda _, a: a.recall("when do we deploy?"), plain),
     ("recall", ["recall", "deploy", "--no-context", "-n", "1"],
      lambda _, a: a.recall("deploy", limit=1, context=False), plain),
+    ("recall", ["recall", "deploy", "in", "2022", "--dates", "filter"],
+     lambda _, a: a.recall("deploy in 2022", dates="filter"), plain),
     ("recall", ["recall", "kim", "--meta", "place.city=Oslo", "--session", "trip"],
      lambda _, a: a.recall("kim", metadata={"place.city": "Oslo"}, session="trip"), plain),
     ("recall", ["recall"], lambda _, a: a.recall(), plain),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from muniment.recall.analyzer import Analyzer
 from muniment.recall.corpus import ListCorpus
+from muniment.recall.favours import FavourWeights
 from muniment.recall.lexical import ContextWeights, WordIndex
 
 ALPHABET = st.sampled_from("abegnrstuAEIRéßñçøЖжитαςσ中日本語한국어かな123_'-. 🙂👍🇩🇪\u0301\u0130ǅﬁ\u094dनम")
@@ -36,9 +37,12 @@ def test_a_token_finds_its_holders_first(texts: list[str], talk: bool, flush: bo
     """For every token of every record: all records that hold it, before any that does not, context or not."""
     corpus, analyzer = ListCorpus(), Analyzer()
     for i, text in enumerate(texts):
-        corpus.add(text, session=1 + i // 4 if talk else 0)
+        # Every other record is favoured wherever its speaker is named: that must not put it before a holder.
+        corpus.add(
+            text, session=1 + i // 4 if talk else 0, speakers=(texts[0], "user") if i % 2 else ("assistant",)
+        )
     with tempfile.TemporaryDirectory() as folder:
-        index = WordIndex(Path(folder), corpus, analyzer, context=ContextWeights())
+        index = WordIndex(Path(folder), corpus, analyzer, context=ContextWeights(), favours=FavourWeights())
         index.refresh()
         if flush:
             index.purge([])

@@ -145,6 +145,7 @@ COMMANDS = family(
             Example("muniment recall --meta city=Oslo --since 2026-01-01 fair", "by metadata and time"),
             Example("muniment recall --as-of 2026-03-01 editor", "as the memory was on that day"),
             Example("muniment recall --floor editor", "only what is sure, or nothing"),
+            Example("muniment recall --dates filter what did we decide last week", "what was said at that time alone"),
             Example("muniment recall --json editor", "for a program"),
         ),
         (
@@ -156,6 +157,8 @@ COMMANDS = family(
                   metavar="MODE", choices=("hybrid", "text", "vector", "recent")),
             *FILTERS,
             Param("context", "flag", "Leave out the words of the conversation around a memory", True),
+            Param("dates", "text", "What a time named in the query does to what was said then, and to all else",
+                  metavar="HOW", choices=("boost", "filter", "off")),
             Param("fetch", "flag", "Bring the whole text of archived memories that are found", False),
             Param("rerank", "flag", "Have a reranker look at the best memories again, or not; else as the settings say",
                   either=True),

@@ -2,9 +2,9 @@
 
 `standard` (for recall): NFKC; maximal runs of letters and digits, parted at underscores; identifiers also in their
 parts (camelCase, letter/digit borders); runs of scripts written without spaces as pairs of characters; pictographs one
-by one; case folded, accents folded, Snowball stem. The *surface* (case folded, accents kept) is a second term where it
-differs from the stem; it adds nothing to the length. `plain`: lower case, runs of letters and digits of two bytes or
-more.
+by one; case folded, accents folded, Snowball stem, that of the base form where a word is irregular ("went"). The
+*surface* (case folded, accents kept) is a second term where it differs from the stem; it adds nothing to the length.
+`plain`: lower case, runs of letters and digits of two bytes or more.
 
 Keys of the vocabulary are UTF-8 bytes: `stem`, `stem NUL surface`, so that the surfaces of a stem stand right behind it
 in byte order, and none of them can be taken for a stem.
@@ -23,11 +23,13 @@ from typing import Any, Literal
 
 from muniment.base.errors import InvalidInput
 from muniment.recall.alphabetic import character_class
+from muniment.recall.irregular import irregular_forms
+from muniment.recall.speakers import name_key, speaker_keys
 from muniment.recall.stopwords import stop_words
 
 Kind = Literal["standard", "plain"]
 
-RULES_VERSION = 1  # raise when the same text would give other terms: indexes are then built anew
+RULES_VERSION = 2  # raise when the same text would give other terms: indexes are then built anew
 TOKEN_CHARS = 96  # longer tokens are kept by a prefix and a hash, so that no key is huge
 CACHE_TOKENS = 200_000  # tokens remembered by one analyser; then it starts afresh
 SEPARATOR = b"\0"
@@ -118,11 +120,13 @@ class Query:
         terms: Distinct terms in the order of the query.
         single: One token was asked for: whoever holds it exactly comes first.
         needed: Of a single token, the keys of the terms that an exact holder must have.
+        names: Keys of the speakers that its words may name.
     """
 
     terms: tuple[QueryTerm, ...]
     single: bool
     needed: tuple[bytes, ...]
+    names: tuple[bytes, ...] = ()
 
 
 class Analyzer:
@@ -145,6 +149,7 @@ class Analyzer:
         self._stem_word: Callable[[str], str] | None = None
         self._cache: dict[str, Keys] = {}
         self._stops = stop_words(self.language) if stops else frozenset()
+        self._irregular = irregular_forms(self.language)
 
     @property
     def fingerprint(self) -> str:
@@ -183,8 +188,15 @@ class Analyzer:
                 self._cache[token] = found
         return found
 
-    def document(self, parts: Iterable[str]) -> Document:
-        """What is indexed of a record, given its fields in order."""
+    def speaker_keys(self, speakers: Iterable[str]) -> list[bytes]:
+        """The keys by which the records of a speaker are found; they add nothing to the length."""
+        return speaker_keys(speakers, self._names) if self.kind == "standard" else []
+
+    def _names(self, name: str) -> list[str]:
+        return [_fold_accents(token.casefold()) for token in self.tokens(name) if len(token) > 1]
+
+    def document(self, parts: Iterable[str], speakers: Iterable[str] = ()) -> Document:
+        """What is indexed of a record, given its fields in order, and of who said it."""
         counts: dict[bytes, int] = {}
         length = 0
         for token in self.tokens(" ".join(parts)):
@@ -194,6 +206,7 @@ class Analyzer:
             length += len(keys.counted)
             for key in keys.extra:
                 counts[key] = counts.get(key, 0) + 1
+        counts.update(dict.fromkeys(self.speaker_keys(speakers), 1))
         return Document(counts, length)
 
     def query(self, text: str) -> Query:
@@ -215,7 +228,8 @@ class Analyzer:
             needed = [stem for stem, _ in (forms if _is_dense(token) else forms[:1])]
         terms = tuple(QueryTerm(k, tuple(s), 1, _decode(k)) for k, s in found.items())
         single = len({token.casefold() for token in kept}) == 1
-        return Query(terms, single, tuple(dict.fromkeys(needed)) if single else ())
+        names = tuple(dict.fromkeys(name_key(_fold_accents(t.casefold())) for t in kept if len(t) > 1))
+        return Query(terms, single, tuple(dict.fromkeys(needed)) if single else (), names)
 
     def forms(self, token: str) -> list[tuple[bytes, bytes]]:
         """(stem, surface) of what a query asks for with one raw token: itself first, then its parts."""
@@ -250,6 +264,7 @@ class Analyzer:
             return word
         if self._stem_word is None:
             self._stem_word = _load_stemmer(self.language)
+        word = self._irregular.get(word, word)
         return self._stem_word(word) or word
 
 

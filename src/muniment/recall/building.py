@@ -25,9 +25,13 @@ class _Numbers(dict[str, tuple[int, ...]]):
 
     def __missing__(self, token: str) -> tuple[int, ...]:
         keys = self._analyzer.keys(token)
-        numbers = tuple(map(self._number, keys.counted)) + tuple(EXTRA | self._number(k) for k in keys.extra)
+        numbers = tuple(map(self._number, keys.counted)) + self.uncounted(keys.extra)
         self[token] = numbers
         return numbers
+
+    def uncounted(self, keys: Iterable[bytes]) -> tuple[int, ...]:
+        """The numbers of keys that add nothing to the length."""
+        return tuple(EXTRA | self._number(key) for key in keys)
 
     def _number(self, key: bytes) -> int:
         number = self._numbers.setdefault(key, len(self.keys_by_number))
@@ -46,20 +50,30 @@ class Builder:
         self._sizes: list[int] = []
         self._terms: list[int] = []
         self._blocks: list[Array] = []
+        self._speakers: dict[tuple[str, ...], tuple[int, ...]] = {}
 
     def __len__(self) -> int:
         return len(self._ords)
 
-    def add(self, number: int, parts: Iterable[str]) -> None:
+    def add(self, number: int, parts: Iterable[str], speakers: tuple[str, ...] = ()) -> None:
         """Adds a row; its number is above all that were added before."""
         before = len(self._terms)
         tokens = self._analyzer.tokens(" ".join(parts))
         self._terms.extend(chain.from_iterable(map(self._numbers.__getitem__, tokens)))
+        if speakers:
+            self._terms.extend(self._spoken(speakers))
         self._ords.append(number)
         self._sizes.append(len(self._terms) - before)
         if len(self._terms) >= FLUSH_TERMS:
             self._blocks.append(np.array(self._terms, np.uint32))
             self._terms = []
+
+    def _spoken(self, speakers: tuple[str, ...]) -> tuple[int, ...]:
+        found = self._speakers.get(speakers)
+        if found is None:
+            found = self._numbers.uncounted(self._analyzer.speaker_keys(speakers))
+            self._speakers[speakers] = found
+        return found
 
     def finish(self) -> tuple[Postings, Array, Array]:
         """(postings, rows, lengths); the builder is used up."""

@@ -25,6 +25,7 @@ class Row:
         session: Small number of its conversation, 1, 2, 3 … in order of first use; 0 for none.
         place: Order inside the conversation (milliseconds); equal ones go by `ord`.
         parts: Key, title, text, tags, aliases: joined by spaces they are what is ranked.
+        speakers: Who said it, by name and by role ("user", "assistant"), as far as that is known.
     """
 
     ord: int
@@ -33,6 +34,7 @@ class Row:
     session: int
     place: int
     parts: tuple[str, ...]
+    speakers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +122,18 @@ class ListCorpus:
         self._erased: set[int] = set()
 
     def add(
-        self, *parts: str, session: int = 0, place: int | None = None, live: bool = True, gone: bool = False
+        self,
+        *parts: str,
+        session: int = 0,
+        place: int | None = None,
+        live: bool = True,
+        gone: bool = False,
+        speakers: Iterable[str] = (),
     ) -> int:
         """Appends a row and returns its `ord`; `place` defaults to the `ord`."""
         number = len(self._rows) + 1
-        self._rows.append(Row(number, live, gone, session, number if place is None else place, parts))
+        place = number if place is None else place
+        self._rows.append(Row(number, live, gone, session, place, parts, tuple(speakers)))
         return number
 
     def extend(self, texts: Iterable[str], session: int = 0) -> None:
@@ -141,7 +150,7 @@ class ListCorpus:
         """Takes the row's words away for good."""
         self._erased.add(number)
         self._change(number, False, True)
-        self._rows[number - 1] = replace(self._rows[number - 1], parts=())
+        self._rows[number - 1] = replace(self._rows[number - 1], parts=(), speakers=())
 
     def void(self, number: int) -> None:
         """Makes the row count for nothing; `set_live` brings it back."""

@@ -27,6 +27,7 @@ FAN_OUT = 4  # segments of a size that are merged into one of the next
 DEAD_SHARE = 4  # a segment with one row in so many dead is rewritten
 BROKEN_OFF = (-1, -1, -1)  # no manifest looks like this
 TERMS_KEPT = 1024  # query terms remembered with their postings
+HOLDERS_KEPT = 16  # groups of speakers remembered with their rows
 
 
 class Follower:
@@ -64,6 +65,7 @@ class Follower:
         ]
         self._masks: dict[bool, Array] = {}
         self._terms: dict[tuple[QueryTerm, bool], Term] = {}
+        self._holders: dict[tuple[bytes, ...], tuple[Array, int]] = {}
 
     def searchable(self, past: bool) -> Array:
         """Which rows a search may return, by row number."""
@@ -85,6 +87,24 @@ class Follower:
             if len(self._terms) >= TERMS_KEPT:
                 self._terms.clear()
             self._terms[asked, past] = found
+        return found
+
+    def holds(self, key: bytes) -> bool:
+        """Whether any source knows a key."""
+        return any(place.source.find(key) >= 0 for place in self.places)
+
+    def holders(self, keys: tuple[bytes, ...]) -> tuple[Array, int]:
+        """(which rows hold any of these keys, by row number, past ones too; how many of them are live)."""
+        found = self._holders.get(keys)
+        if found is None:
+            mask = np.zeros(self.columns.last + 1, np.bool_)
+            for place in self.places:
+                for slot in (place.source.find(key) for key in keys):
+                    if slot >= 0:
+                        mask[place.source.postings(slot)[0]] = True
+            if len(self._holders) >= HOLDERS_KEPT:
+                self._holders.clear()
+            found = self._holders[keys] = (mask, int(np.count_nonzero(mask & self.columns.searchable(False))))
         return found
 
     def close(self) -> None:
@@ -135,7 +155,7 @@ class Follower:
             block.append(row)
             if many:
                 if not row.gone and row.live:
-                    builder.add(row.ord, row.parts)
+                    builder.add(row.ord, row.parts, row.speakers)
                 if len(block) >= BLOCK_ROWS:
                     self._take_block(block, builder)
                     block, builder = [], Builder(self.analyzer)
@@ -143,7 +163,9 @@ class Follower:
             self._take_block(block, builder)
         elif block:
             known, analyse = self._documents.get, self.analyzer.document
-            documents = {row.ord: known(row.ord) or analyse(row.parts) for row in block if not row.gone}
+            documents = {
+                row.ord: known(row.ord) or analyse(row.parts, row.speakers) for row in block if not row.gone
+            }
             self._documents = {}
             lengths = {number: document.length for number, document in documents.items()}
             self._add_columns(block, lengths)
@@ -157,7 +179,7 @@ class Follower:
         old = [row for row in block if not row.live and not row.gone]
         past = Builder(self.analyzer)
         for row in old:
-            past.add(row.ord, row.parts)
+            past.add(row.ord, row.parts, row.speakers)
         past_postings, past_ords, past_lengths = past.finish()
         known.update(zip(past_ords.tolist(), past_lengths.tolist(), strict=True))
         self._add_columns(block, known)
@@ -194,7 +216,7 @@ class Follower:
             if where == col.NOWHERE or (live and where == col.IN_PAST):
                 again.append(number)
         for row in self.corpus.pick(again) if again else ():
-            document = self.analyzer.document(row.parts)
+            document = self.analyzer.document(row.parts, row.speakers)
             self.tail.add(row.ord, document)
             self.columns.set_length(row.ord, document.length)
             self.columns.set_where(np.array([row.ord], np.int32), col.IN_LIVE)

@@ -12,11 +12,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from muniment.base.errors import InvalidInput
 
 RRF_K = 60
+NEIGHBOURS = 0.25  # how much of a neighbour's cosine counts
 
 
 class Background(NamedTuple):
@@ -37,6 +38,25 @@ class Background(NamedTuple):
         return (cosine - self.mean) / self.spread if self.spread > 0 else 0.0
 
 
+class Around(Protocol):
+    """Neighbours of rows (see `lexical.Around`): the row before, the row after (0: none), and how much they count."""
+
+    @property
+    def before(self) -> Sequence[int]:
+        """The row before each."""
+        ...
+
+    @property
+    def after(self) -> Sequence[int]:
+        """The row after each."""
+        ...
+
+    @property
+    def share(self) -> Sequence[float]:
+        """How much of its context counts for each, 0..1."""
+        ...
+
+
 class Fused(NamedTuple):
     """A record in the common ranking.
 
@@ -44,7 +64,8 @@ class Fused(NamedTuple):
         ord: Its row number.
         score: (1 - weight) * words + weight * meaning * (1 - deference * words), 0..1.
         words: Its word score by the best one, 0..1.
-        meaning: Its cosine between the background (0) and the best one (1).
+        meaning: What stands for its meaning (its cosine, or that in its conversation) between the background (0) and
+            the best one (1).
     """
 
     ord: int
@@ -59,7 +80,8 @@ class Gate:
 
     Attributes:
         most: Weight of an embedder that agrees, 0 to 0.5.
-        deference: How far the meaning of a record counts less because its words speak already, 0..1.
+        deference: How far the meaning of a record counts less because its words speak already, 0..1. At 1 the best
+            record by words stays first whatever anything means, and meaning orders what follows.
         doubt: Agreement up to which it is taken for chance: of vectors without meaning, 1 query in 700 has more.
             Records found by meaning alone are then listed behind those that the words found.
         sure: Agreement from which the full weight is given: 1 in 30,000 has more.
@@ -67,7 +89,7 @@ class Gate:
     """
 
     most: float = 0.35
-    deference: float = 0.8
+    deference: float = 1.0
     doubt: float = 3.0
     sure: float = 4.0
     hits: int = 50
@@ -202,12 +224,44 @@ def agreement(
     return math.fsum(score * background.sigmas(cosine) for score, cosine in known) / size
 
 
+def in_context(
+    cosines: Mapping[int, float],
+    rows: Iterable[int],
+    background: float,
+    around: Around | None = None,
+    weights: Sequence[float] | None = None,
+) -> dict[int, float]:
+    """What stands for the meaning of rows: their cosines, those of their neighbours, and what the question favours.
+
+    background + weight * (c + `NEIGHBOURS` * share * (c before + c after)), each c above (or below) the background; a
+    neighbour without a vector adds nothing, and what is below the background is never lifted by a weight.
+
+    Args:
+        cosines: By row, neighbours too.
+        rows: Whose meaning is wanted; those without a cosine are left out.
+        background: The cosine that says nothing.
+        around: The neighbours of `rows`, in their order.
+        weights: Of `rows`, in their order, above 0.
+    """
+    found: dict[int, float] = {}
+    for at, row in enumerate(rows):
+        if row not in cosines:
+            continue
+        height = cosines[row] - background
+        if around is not None:
+            beside = (cosines[n] - background for n in (around.before[at], around.after[at]) if n in cosines)
+            height += NEIGHBOURS * around.share[at] * math.fsum(beside)
+        found[row] = background + (height if weights is None or height < 0 else height * weights[at])
+    return found
+
+
 def fuse(
     words: Sequence[tuple[int, float]],
     cosines: Mapping[int, float],
     background: Background,
     gate: Gate | None = None,
     times: Mapping[int, int] | None = None,
+    meant: Mapping[int, float] | None = None,
 ) -> list[Fused]:
     """The default ranking: `convex` with the weight that the evidence allows.
 
@@ -219,17 +273,19 @@ def fuse(
         background: Of this query: `VectorIndex.background(query)`.
         gate: The weights; None for the usual ones.
         times: Of the rows, to break ties.
+        meant: What stands for the cosines in the ranking (see `in_context`); the evidence is the cosines' own.
     """
     gate = gate or Gate()
     weight = gate.weight(agreement(words, cosines, background, gate.hits))
+    meant = cosines if meant is None else meant
     if not words:
-        return convex((), cosines, 1.0, background.mean, times=times)
+        return convex((), meant, 1.0, background.mean, times=times)
     if weight > 0:
-        return convex(words, cosines, weight, background.mean, deference=gate.deference, times=times)
-    meant = _above(cosines, background.mean)
-    first = [Fused(number, share, share, meant.pop(number, 0.0)) for number, share in _shares(words).items()]
+        return convex(words, meant, weight, background.mean, deference=gate.deference, times=times)
+    left = _above(meant, background.mean)
+    first = [Fused(number, share, share, left.pop(number, 0.0)) for number, share in _shares(words).items()]
     last = min(one.score for one in first)
-    behind = [Fused(number, last * near, 0.0, near) for number, near in meant.items()]
+    behind = [Fused(number, last * near, 0.0, near) for number, near in left.items()]
     return first + sorted(behind, key=lambda one: (-one.meaning, *_newer(one.ord, times)))
 
 

@@ -20,6 +20,8 @@ from muniment.base.errors import InvalidInput
 from muniment.base.limits import LIMITS
 from muniment.recall.analyzer import Analyzer, Query
 from muniment.recall.corpus import Corpus, Guarded
+from muniment.recall.dates import Span
+from muniment.recall.favours import FavourWeights, favours_of, inside
 from muniment.recall.follow import Follower
 from muniment.recall.scoring import ContextWeights, Formula, Scorer
 from muniment.recall.search import TIERS, Found, Search, Workspace, holds_exactly
@@ -49,12 +51,14 @@ class Scored(NamedTuple):
 
     Attributes:
         ord: Its row number.
-        score: word + window + session; of a one-token query, `tier` times the query's best is added, so that
-            the score alone gives the order.
+        score: weight * (word + window + session); of a one-token query, `tier` times the query's best is added, so
+            that the score alone gives the order.
         share: Score by the greatest that any record could reach for this query, 0..1.
         word: From the record's own words.
         window: From the record together with its neighbours in the conversation.
         session: From the conversation as a whole.
+        weight: Of all favours together, 1 where none concerns the record.
+        favours: (name, weight) of each favour that concerns it: `speaker`, `assistant`, `dated`.
         tier: Of a one-token query: 2 holds it exactly, 1 shares its stem, 0 stands near; else 0.
         terms: What each query term adds, in the order of the query.
     """
@@ -65,8 +69,24 @@ class Scored(NamedTuple):
     word: float
     window: float
     session: float
+    weight: float
+    favours: list[tuple[str, float]]
     tier: int
     terms: list[TermScore]
+
+
+class Around(NamedTuple):
+    """The neighbours of rows in their conversations.
+
+    Attributes:
+        before: The live row before each, 0 for none.
+        after: The live row after each, 0 for none.
+        share: How much of its context counts for each, 0..1.
+    """
+
+    before: list[int]
+    after: list[int]
+    share: list[float]
 
 
 SHORT_ROWS = 1 << 16  # merges of up to so many rows are short work
@@ -102,6 +122,7 @@ class WordIndex:
         b: Length normalisation, 0..1.
         exact: Extra weight of a word found in the very form asked for, 0 or more.
         context: Weights of the conversation; None ranks records alone.
+        favours: Weights of what a question favours; None for no favours.
 
     Raises:
         InvalidInput: A constant out of its range.
@@ -117,19 +138,24 @@ class WordIndex:
         b: float = 0.75,
         exact: float = 0.2,
         context: ContextWeights | None = None,
+        favours: FavourWeights | None = None,
     ) -> None:
         if not (k1 > 0 and 0 <= b <= 1 and exact >= 0):
             raise InvalidInput(
                 f"k1={k1}, b={b}, exact={exact} out of range", "Use k1 > 0, 0 <= b <= 1, exact >= 0."
             )
         if context is not None and not (
-            0 <= context.neighbours <= 1 and context.window >= 0 <= context.session
+            0 <= context.neighbours <= 1 and context.window >= 0 <= context.session and context.full >= 1
         ):
             raise InvalidInput(
-                f"weights out of range: {context}", "Use neighbours in 0..1, the others 0 or more."
+                f"weights out of range: {context}",
+                "Use neighbours in 0..1, full of 1 or more, the others 0 or more.",
             )
+        if favours is not None and min(favours.speaker, favours.assistant, favours.dated) <= 0:
+            raise InvalidInput(f"weights out of range: {favours}", "Use weights above 0; 1 favours nothing.")
         self.analyzer = analyzer
         self.formula = Formula(k1, b, exact if analyzer.surfaces else 0.0, context)
+        self.favours = favours if analyzer.surfaces else None  # the plain ranking knows words alone
         self._follower = Follower(Path(folder), corpus, analyzer)
         self._space = Workspace()
         self._lock = threading.RLock()
@@ -147,6 +173,7 @@ class WordIndex:
         *,
         past: bool = False,
         context: bool = True,
+        spans: Sequence[Span] = (),
     ) -> Ranking:
         """The best records for a query; call `refresh` first to see what is new.
 
@@ -157,22 +184,31 @@ class WordIndex:
                 are always of the whole live bank.
             past: Rank versions that are no longer live too.
             context: False leaves conversations out of this search.
+            spans: The times that the query names (see `dates`): records of them are favoured.
         """
         with self._lock:
-            asked, scorer = self._prepare(query, past=past, context=context)
+            asked, scorer = self._prepare(query, past=past, context=context, spans=spans)
             if limit <= 0:
                 return Ranking([term.query.text for term in scorer.terms], [])
             allowed = self._allowed(allow, past)
             found = Search(asked, scorer, allowed, min(limit, len(allowed)), self._space, past=past).run()
             return Ranking([term.query.text for term in scorer.terms], self._hits(asked, scorer, found))
 
-    def explain(self, query: str, number: int, *, past: bool = False, context: bool = True) -> Scored | None:
+    def explain(
+        self,
+        query: str,
+        number: int,
+        *,
+        past: bool = False,
+        context: bool = True,
+        spans: Sequence[Span] = (),
+    ) -> Scored | None:
         """The score of one record for a query, whatever its rank; None if a search could never return it."""
         with self._lock:
             columns = self._follower.columns
             if not 0 < number <= columns.last or not columns.searchable(past)[number]:
                 return None
-            asked, scorer = self._prepare(query, past=past, context=context)
+            asked, scorer = self._prepare(query, past=past, context=context, spans=spans)
             rows = np.array([number], np.int32)
             parts = scorer.parts(rows)
             held = bool(parts.held.any())
@@ -212,6 +248,39 @@ class WordIndex:
             self._follower.forget(ords)
             return self._follower.maintain(None)
 
+    def said_within(self, spans: Sequence[Span]) -> Array:
+        """Which rows were said in one of these times (in order and apart), by row number; call `refresh` first."""
+        with self._lock:
+            columns = self._follower.columns
+            place = columns.place[: columns.last + 1]
+            found: Array = (inside(spans).searchsorted(place, "right") & 1).astype(np.bool_)
+            return found
+
+    def weights_of(
+        self, ords: Sequence[int], query: str, *, past: bool = False, spans: Sequence[Span] = ()
+    ) -> list[float]:
+        """What a query's favours multiply the scores of these rows by, whether they hold a word of it or not."""
+        with self._lock:
+            _, scorer = self._prepare(query, past=past, context=False, spans=spans)
+            weights = scorer.weight(self._known(ords))
+            return [1.0] * len(ords) if weights is None else weights.tolist()
+
+    def around(self, ords: Sequence[int], *, context: bool = True) -> Around | None:
+        """What stands around these rows in their conversations; None where context doesn't count."""
+        weights = self.formula.context if context else None
+        with self._lock:
+            columns = self._follower.columns
+            if weights is None or not columns.members:
+                return None
+            rows = self._known(ords)
+            share = weights.full / np.maximum(columns.length[rows], weights.full)
+            return Around(columns.before[rows].tolist(), columns.after[rows].tolist(), share.tolist())
+
+    def _known(self, ords: Sequence[int]) -> Array:
+        """Row numbers, 0 in place of those that this index has not met yet."""
+        rows = np.asarray(ords, np.int64)
+        return np.where(rows <= self._follower.columns.last, rows, 0)
+
     def stats(self) -> Stats:
         """How large it is."""
         with self._lock:
@@ -236,28 +305,37 @@ class WordIndex:
             allowed = np.append(allowed[:size] & allow[:size], np.zeros(len(allowed) - size, np.bool_))
         return allowed
 
-    def _prepare(self, text: str, *, past: bool, context: bool) -> tuple[Query, Scorer]:
+    def _prepare(
+        self, text: str, *, past: bool, context: bool, spans: Sequence[Span]
+    ) -> tuple[Query, Scorer]:
         follower = self._follower
         asked = self.analyzer.query(text)
         terms = [follower.term(term, past) for term in asked.terms]
         if len(terms) > LIMITS.query_terms:
             terms = sorted(terms, key=lambda term: -term.idf)[: LIMITS.query_terms]
         formula = self.formula if context else replace(self.formula, context=None)
-        return asked, Scorer(terms, formula, follower.columns)
+        favours = [] if self.favours is None else favours_of(text, asked, follower, self.favours, spans)
+        return asked, Scorer(terms, formula, follower.columns, favours)
 
     def _hits(self, asked: Query, scorer: Scorer, found: Found) -> list[Scored]:
         best = scorer.best * (TIERS if asked.single else 1) or 1.0
         names = [(term.query.text, term.df, term.idf) for term in scorer.terms]
         parts = found.parts
         scores = (parts.total + found.tiers * scorer.best).tolist()
+        place = self._follower.columns.place[parts.rows]
+        favours: list[list[tuple[str, float]]] = [[] for _ in scores]
+        for favour in scorer.favours:
+            for at in np.flatnonzero(favour.concerns(parts.rows, place)).tolist():
+                favours[at].append((favour.name, favour.weight))
         rows = zip(
             parts.rows.tolist(), scores, parts.word.tolist(), parts.window.tolist(), parts.session.tolist(),
-            found.tiers.tolist(), parts.own.T.tolist(), parts.held.T.tolist(), strict=True,
+            parts.weight.tolist(), favours, found.tiers.tolist(), parts.own.T.tolist(), parts.held.T.tolist(),
+            strict=True,
         )  # fmt: skip
         return [
             Scored(
-                number, score, min(1.0, score / best), word, window, session, tier,
+                number, score, min(1.0, score / best), word, window, session, weight, favour, tier,
                 [TermScore(n[0], tf, n[1], n[2], part) for n, tf, part in zip(names, held, own, strict=True)],
             )
-            for number, score, word, window, session, tier, own, held in rows
+            for number, score, word, window, session, weight, favour, tier, own, held in rows
         ]  # fmt: skip

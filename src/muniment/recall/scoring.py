@@ -11,7 +11,10 @@ where f(u) * (k1 + 1) is BM25's term frequency part, g is the same for conversat
 over conversations with live words), and v = (k1 + 1) * ln((C - c + 0.5) / (c + 0.5) + 1) with c of C conversations
 holding the term. A record without a conversation (or no longer live) is its own window, and its conversation part is
 its word part without the exact forms, times sum of v / sum of w. Context counts only if a live record has a
-conversation, and never for a record that neither holds a query word nor stands next to one that does.
+conversation, and never for a record that neither holds a query word nor stands next to one that does. A long record of
+a conversation says itself what it is about: above `full` words its window and session parts shrink as full / length.
+
+The whole is multiplied by the weight of each `Favour` that concerns the record.
 """
 
 from __future__ import annotations
@@ -19,10 +22,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from muniment.recall.columns import Columns
+from muniment.recall.favours import Favour
 from muniment.recall.matching import Term
 from muniment.recall.segments import Array, Segment
 
@@ -37,6 +42,7 @@ class ContextWeights:
         session: Weight of the whole conversation.
         k1: Saturation of occurrences in a conversation.
         b: Length normalisation of conversations.
+        full: Words up to which a record's context counts in full; of longer ones in proportion less.
     """
 
     window: float = 1.0
@@ -44,6 +50,7 @@ class ContextWeights:
     session: float = 1.5
     k1: float = 3.0
     b: float = 0.4
+    full: float = 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +72,7 @@ class Parts:
         word: From their own words.
         window: From them and their neighbours.
         session: From their conversations.
+        weight: What their sum is multiplied by.
         own: (terms, rows): each term's share of `word`.
         held: (terms, rows): occurrences.
     """
@@ -73,32 +81,33 @@ class Parts:
     word: Array
     window: Array
     session: Array
+    weight: Array
     own: Array
     held: Array
 
     @property
     def total(self) -> Array:
-        """The sum of all parts."""
-        total: Array = self.word + self.window + self.session
+        """The weighted sum of all parts."""
+        total: Array = self.weight * (self.word + self.window + self.session)
         return total
 
     def take(self, at: Array) -> Parts:
         """Those at these positions."""
-        parts = (self.rows[at], self.word[at], self.window[at], self.session[at])
+        parts = (self.rows[at], self.word[at], self.window[at], self.session[at], self.weight[at])
         return Parts(*parts, self.own[:, at], self.held[:, at])
 
     def join(self, other: Parts) -> Parts:
         """These and then the others."""
         pairs = zip(
-            (self.rows, self.word, self.window, self.session),
-            (other.rows, other.word, other.window, other.session),
+            (self.rows, self.word, self.window, self.session, self.weight),
+            (other.rows, other.word, other.window, other.session, other.weight),
             strict=True,
         )
-        rows, word, window, session = (np.concatenate(pair) for pair in pairs)
+        rows, word, window, session, weight = (np.concatenate(pair) for pair in pairs)
         own, held = (
             np.concatenate(pair, axis=1) for pair in ((self.own, other.own), (self.held, other.held))
         )
-        return Parts(rows, word, window, session, own, held)
+        return Parts(rows, word, window, session, weight, own, held)
 
 
 class Scorer:
@@ -108,11 +117,16 @@ class Scorer:
         weights: w of each term.
         sessions: Weighted session part by conversation (float64); empty without context.
         ratio: sum of v / sum of w, times the session weight: what session-less rows get of their word part.
+        favours: What the question favours.
+        most: The greatest weight that they can give a row together, 1 or more.
         best: The greatest score that any record could reach.
     """
 
-    def __init__(self, terms: Sequence[Term], formula: Formula, columns: Columns) -> None:
-        self.terms, self.formula, self.columns = terms, formula, columns
+    def __init__(
+        self, terms: Sequence[Term], formula: Formula, columns: Columns, favours: Sequence[Favour] = ()
+    ) -> None:
+        self.terms, self.formula, self.columns, self.favours = terms, formula, columns, favours
+        self.most = math.prod(max(1.0, favour.weight) for favour in favours)
         self.context = formula.context if columns.members else None
         k1 = formula.k1
         self.weights = [term.idf * (k1 + 1) * term.query.weight for term in terms]
@@ -127,11 +141,27 @@ class Scorer:
             top = self._score_sessions(self.context)
             self.ratio = top / mass
             self.best += mass * self.context.window + top
+        self.best *= self.most
 
     def nothing(self) -> Parts:
         """The parts of no row."""
         none, table = np.zeros(0), np.zeros((len(self.terms), 0))
-        return Parts(np.zeros(0, np.int32), none, none, none, table, table.astype(np.int64))
+        return Parts(np.zeros(0, np.int32), none, none, none, none, table, table.astype(np.int64))
+
+    def weight(self, rows: Array, kind: type[np.floating[Any]] = np.float64) -> Array | None:
+        """What the scores of these rows are multiplied by, as numbers of a kind; None where nothing is favoured."""
+        found: Array | None = None
+        place = self.columns.place[rows] if any(f.edges is not None for f in self.favours) else rows
+        for favour in self.favours:
+            part = np.where(favour.concerns(rows, place), kind(favour.weight), kind(1))
+            found = part if found is None else found * part
+        return found
+
+    def share(self, rows: Array) -> Array:
+        """How much of their context counts for these rows, float64, 0..1."""
+        full = 1.0 if self.context is None else self.context.full
+        found: Array = full / np.maximum(self.columns.length[rows], full)
+        return np.where(self.columns.session[rows] > 0, found, 1.0)
 
     def parts(self, rows: Array) -> Parts:
         """All parts of the scores of the rows (ascending, each once)."""
@@ -150,17 +180,20 @@ class Scorer:
             norm, held = norms[own], counts[:, own]
             u = counts / norms  # entry 0, no row, holds nothing
             u = u[:, own] + context.neighbours * (u[:, left] + u[:, right])
-            near = context.window * (self.column * (u / (1 + u))).sum(axis=0)
+            share = self.share(rows)
+            near = share * context.window * (self.column * (u / (1 + u))).sum(axis=0)
         parts = self.column * (held / (held + norm))
         word = parts.sum(axis=0)
-        session = np.zeros(len(rows)) if context is None else self._session_part(rows, word)
+        session = np.zeros(len(rows)) if context is None else share * self._session_part(rows, word)
         if self.formula.exact:
             same = np.array([t.exact(rows, h) for t, h in zip(self.terms, held, strict=True)])
             same = same.reshape(held.shape)
             extra = self.formula.exact * (self.column * (same / (same + norm)))
             parts += extra
             word = word + extra.sum(axis=0)
-        return Parts(rows, word, near, session, parts, held)
+        weight = self.weight(rows)
+        weight = np.ones(len(rows)) if weight is None else weight
+        return Parts(rows, word, near, session, weight, parts, held)
 
     def _norm(self, rows: Array) -> Array:
         norm: Array = self.floor + self.slope * self.columns.length[rows]
@@ -182,7 +215,7 @@ class Scorer:
     def _score_sessions(self, context: ContextWeights) -> float:
         """Fills `sessions`; returns the greatest value that any could reach."""
         words = self.columns.session_words()
-        alive = int(np.count_nonzero(words))
+        alive = int(np.count_nonzero(words > 0))  # of numbers that are no booleans, counting is slow
         average = max(1.0, float(words.sum()) / max(1, alive))
         norm = np.maximum(context.k1 * (1 - context.b + context.b / average * words), 1e-12)
         self.sessions = np.zeros(len(words))
@@ -190,7 +223,7 @@ class Scorer:
         top = 0.0
         for term in self.terms:
             ids = self._count_sessions(term, held)
-            holders = int(np.count_nonzero(held))
+            holders = int(np.count_nonzero(held > 0))
             # Few conversations are gone through by number; `ids` may name one twice, to the same effect.
             some: Array | slice = ids if len(ids) * 4 < len(held) else slice(None)
             counts = held[some]

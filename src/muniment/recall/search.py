@@ -9,6 +9,7 @@ Bounds are widened by more than float32 can be off, so that no row is lost to ro
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,7 @@ SLACK = 1e-4  # relative error allowed to float32 sums of up to a thousand terms
 FIRST = 40  # candidates scored exactly to raise the bar before the many are
 BLOCK = 4096  # candidates scored exactly at a time
 HOT = 256  # conversations taken whole, and records of each, at most
+ONE = np.float32(1)
 TIERS = 3  # of one-token queries: holds it exactly, shares the stem, stands near
 
 
@@ -29,6 +31,20 @@ class Found:
 
     parts: Parts
     tiers: Array
+
+
+class Touched(NamedTuple):
+    """Rows that were looked at, with what weighs their scores; `session` None without context.
+
+    Attributes:
+        rows: The rows, each once.
+        session: The conversation that counts for each, 0 for none.
+        weight: What the whole score of each is multiplied by; None where nothing is favoured.
+    """
+
+    rows: Array
+    session: Array | None
+    weight: Array | None
 
 
 @dataclass(slots=True)
@@ -54,7 +70,7 @@ class Search:
         self.scores = space.fit(len(allowed))
         self.context = scorer.context
         self.columns = scorer.columns
-        exact, window, self.loners = scorer.formula.exact, 0.0, False
+        exact, window, self.loners, self.near = scorer.formula.exact, 0.0, False, ONE * 0
         if self.context is not None:
             window = self.context.window
             self.sessions = scorer.sessions.astype(np.float32)
@@ -62,9 +78,10 @@ class Search:
             self.near = np.float32(
                 window if self.context.neighbours else 0.0
             )  # of a neighbour's sum, at most
-        self.lower = np.float32(1 + window)  # of a row's own sum: what it surely adds
-        self.upper = np.float32(1 + window + exact)  # and at most
-        self.touched: list[tuple[Array, Array | None]] = []
+        self.window, self.exact = np.float32(window), np.float32(1 + exact)
+        self.upper = 1 + window + exact  # what a row's own sum adds at most, times
+        self.most = scorer.most  # the greatest weight that a row can have
+        self.touched: list[Touched] = []
         self.needed = self._needed()
         self.bar = 0.0
         self.rest = 0.0
@@ -80,8 +97,8 @@ class Search:
             best = self._refine(self._candidates(near=True), self.limit)
             return Found(best, np.zeros(len(best.rows), np.int64))
         finally:
-            for rows, _ in self.touched:
-                self.scores[rows] = 0
+            for one in self.touched:
+                self.scores[one.rows] = 0
 
     # -- scoring holders
 
@@ -113,34 +130,60 @@ class Search:
             some = np.flatnonzero(self.needed[rows])
             rows, counts = rows[some], counts[some]
         counts = counts.astype(np.float32)
-        norm = self.columns.length[rows].astype(np.float32)
-        norm *= np.float32(self.scorer.slope)
+        length = self.columns.length[rows].astype(np.float32)
+        norm = length * np.float32(self.scorer.slope)
         norm += np.float32(self.scorer.floor)
         norm += counts
         counts *= np.float32(weight)
         counts /= norm
         counts += self.scores[rows]
         self.scores[rows] = counts
-        session = self._session_of(rows)
-        self.touched.append((rows, session))
-        least = counts if session is None else self._from_session(counts * self.lower, counts, session, 0.0)
-        self._raise_bar(least, rows)
+        seen = self._touch(rows)
+        self.touched.append(seen)
+        self._raise_bar(self._sum(seen, counts, counts, ONE, self._share(rows, length)), rows)
 
-    def _session_of(self, rows: Array) -> Array | None:
-        """The conversation that counts for each row, 0 for none."""
+    def _touch(self, rows: Array) -> Touched:
+        """Rows with what weighs their scores."""
+        weight = self.scorer.weight(rows, np.float32)
+        if self.context is None:
+            return Touched(rows, None, weight)
+        session: Array = self.columns.session[rows]
+        if self.past:
+            session = np.where(self.columns.is_live(rows), session, 0)
+        return Touched(rows, session, weight)
+
+    def _share(self, rows: Array, length: Array) -> Array | None:
+        """How much of their context counts for rows of these lengths (float32); None where there is none."""
         if self.context is None:
             return None
-        session: Array = self.columns.session[rows]
-        return np.where(self.columns.is_live(rows), session, 0) if self.past else session
+        full = np.float32(self.context.full)
+        np.maximum(length, full, out=length)
+        share: Array = np.divide(full, length, out=length)
+        return np.where(self.columns.session[rows] > 0, share, ONE) if self.loners else share
 
-    def _from_session(self, sums: Array, scores: Array, session: Array | None, rest: float) -> Array:
-        """Adds what conversations give to rows with these scores, if `rest` comes to them still."""
-        if session is None:
-            return sums
-        sums = sums + self.sessions[session]
-        if self.loners:
-            alone = np.float32(self.scorer.ratio) * (scores + np.float32(rest))
-            sums += np.where(session > 0, np.float32(0), alone)
+    def _sum(
+        self, seen: Touched, scores: Array, nearby: Array, exact: np.float32, share: Array | None
+    ) -> Array:
+        """The bound of rows' whole scores.
+
+        Args:
+            seen: The rows.
+            scores: Their own sums.
+            nearby: The sums of what stands in their windows.
+            exact: What their own sums are multiplied by for exact forms.
+            share: How much of their context counts; None for all of it.
+        """
+        sums: Array = scores * exact
+        if seen.session is not None:
+            near = nearby * self.window
+            near += self.sessions[seen.session]
+            if self.loners:
+                near += np.where(seen.session > 0, np.float32(0), np.float32(self.scorer.ratio) * scores)
+            if share is not None:
+                near *= share
+            sums += near
+        if seen.weight is not None:
+            sums *= seen.weight
         return sums
 
     def _raise_bar(self, least: Array, rows: Array) -> None:
@@ -155,12 +198,12 @@ class Search:
     def _can_stop(self) -> bool:
         """Whether rows that hold none of the terms so far, nor stand near one that does, are out of the running."""
         ratio = self.scorer.ratio if self.loners else 0.0
-        alone = self.rest * (float(self.upper) + ratio) * (1 + SLACK)
+        alone = self.rest * (self.upper + ratio) * self.most * (1 + SLACK)
         if alone > self.bar:
             return False
         if self.context is None:
             return True
-        hot = np.flatnonzero(self.sessions > self.bar - self.rest * float(self.upper) * (1 + SLACK))
+        hot = np.flatnonzero(self.sessions > self.bar / self.most - self.rest * self.upper * (1 + SLACK))
         if not len(hot):
             return True
         if len(hot) > HOT:
@@ -169,7 +212,7 @@ class Search:
         members = self.columns.members_of(hot, HOT)
         if members is None:
             return False
-        self.touched.append((members, self._session_of(members)))
+        self.touched.append(self._touch(members))
         return True
 
     # -- candidates
@@ -178,25 +221,33 @@ class Search:
         """Allowed rows that may be among the best: those touched and, with `near`, their neighbours."""
         if not self.touched:
             return EMPTY
-        rows = np.concatenate([rows for rows, _ in self.touched])
-        scores = self.scores[rows]
-        rest = self.rest * float(self.upper)
-        if self.context is None:
-            return distinct(self._able(rows[scores * self.upper >= (self.bar - rest) * (1 - SLACK)]))
-        session = np.concatenate([session for _, session in self.touched if session is not None])
-        beside = self._from_session(np.full(len(rows), np.float32(rest)), scores, session, self.rest)
+        seen = self._all_touched()
+        rows, scores = seen.rows, self.scores[seen.rows]
+        most: Array = scores + np.float32(self.rest)
+        bar = np.float32(self.bar * (1 - SLACK))
         if not near or not self.near:
-            return distinct(self._able(rows[scores * self.upper + beside >= self.bar * (1 - SLACK)]))
+            return distinct(self._able(rows[self._sum(seen, most, most, self.exact, None) >= bar]))
         before, after = self.columns.before[rows], self.columns.after[rows]
         left, right = self.scores[before], self.scores[after]
-        bar = np.float32(self.bar * (1 - SLACK))
-        own = rows[scores * self.upper + self.near * (left + right) + beside >= bar]
+        own = rows[self._sum(seen, most, most + left + right, self.exact, None) >= bar]
         own = own[self.allowed[own]]
         # A neighbour that was touched is here itself. One that was not lives by its two neighbours alone: from the
-        # side of the better one, twice its score is enough.
-        pairs = self.near * (2 * scores) + beside >= bar
+        # side of the better one, twice its score is enough. How its own weight is, is looked at afterwards.
+        beside = self.near * (2 * scores) + self.sessions[seen.session]
+        pairs = (beside + np.float32(self.rest * self.upper)) * np.float32(self.most) >= bar
         others = np.concatenate([before[pairs & (left == 0)], after[pairs & (right == 0)]])
         return distinct(np.concatenate([own, self._able(others)]))
+
+    def _all_touched(self) -> Touched:
+        """All rows that were touched, those of several terms several times."""
+        if len(self.touched) == 1:
+            return self.touched[0]
+        rows, sessions, weights = zip(*self.touched, strict=True)
+        return Touched(
+            np.concatenate(rows),
+            None if self.context is None else np.concatenate(sessions),
+            np.concatenate(weights) if self.scorer.favours else None,
+        )
 
     def _able(self, rows: Array) -> Array:
         """The allowed ones of the rows that may be among the best."""
@@ -206,15 +257,14 @@ class Search:
 
     def _most(self, rows: Array) -> Array:
         """What rows can reach at most."""
-        scores = self.scores[rows]
-        most = scores * self.upper + np.float32(self.rest * float(self.upper))
-        if self.context is not None:
-            most = self._from_session(most, scores, self._session_of(rows), self.rest)
-            if self.near:
-                most += self.near * (
-                    self.scores[self.columns.before[rows]] + self.scores[self.columns.after[rows]]
-                )
-        return most * np.float32(1 + SLACK)
+        scores = self.scores[rows] + np.float32(self.rest)
+        nearby = scores
+        if self.context is not None and self.near:
+            nearby = scores + self.scores[self.columns.before[rows]] + self.scores[self.columns.after[rows]]
+        share = self._share(rows, self.columns.length[rows].astype(np.float32))
+        most = self._sum(self._touch(rows), scores, nearby, self.exact, share)
+        most *= np.float32(1 + SLACK)
+        return most
 
     def _refine(self, rows: Array, limit: int) -> Parts:
         """The best of the candidates (ascending row numbers), scored exactly, in order."""

@@ -18,6 +18,7 @@ import numpy as np
 
 from muniment.recall import packing
 from muniment.recall.analyzer import SEPARATOR
+from muniment.recall.speakers import FIELD
 
 Array = np.ndarray[Any, Any]
 EMPTY = np.zeros(0, np.int32)
@@ -145,10 +146,11 @@ def narrow(counts: Array) -> Array:
 
 
 def _session_arrays(postings: Postings, session_of: Array) -> packing.Arrays:
-    """Conversations of each term with summed occurrences; surfaces left out."""
+    """Conversations of each term with summed occurrences; surfaces and speakers left out."""
     sessions = session_of[postings.rows]
     lengths = np.diff(postings.starts)
-    plain = np.fromiter((SEPARATOR not in key for key in postings.keys), np.bool_, len(postings.keys))
+    kept = (SEPARATOR not in key and not key.startswith(FIELD) for key in postings.keys)
+    plain = np.fromiter(kept, np.bool_, len(postings.keys))
     keep = np.repeat(plain, lengths) & (sessions > 0)
     pairs = np.repeat(np.arange(len(lengths), dtype=np.int64) << 32, lengths)[keep] | sessions[keep]
     counts = postings.counts[keep].astype(np.int64)

@@ -7,7 +7,7 @@ no rule of the domain inside. A write is one transaction; when `write()` returns
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -310,26 +310,6 @@ class BankStore(ShelfStore, Protocol):
 
     def parcels(self, seqs: Sequence[int]) -> list[tuple[EntryId, bytes, list[bytes | None]]]:
         """Ids, envelopes and bodies of entries, in the order asked for; None where a body is not here."""
-        ...
-
-    def put_body(self, seq: int, act: int, sealed: bytes) -> None:
-        """Store a body that was missing, or let go."""
-        ...
-
-    def absent(self, *, after: tuple[int, int] = (0, 0)) -> Iterator[tuple[int, int, bool]]:
-        """Bodies that are not here, as (seq, act, erased): erased ones, and those that have not come yet."""
-        ...
-
-    def erase_bodies(self, places: Iterable[tuple[int, int]]) -> None:
-        """Destroy bodies for good; the file keeps no copy of them in free pages."""
-        ...
-
-    def scrub(self) -> None:
-        """After erased bodies are committed: leave no copy of them in a log either.
-
-        Raises:
-            StoreBusy: Somebody still reads the past; nothing is lost, do it again.
-        """
         ...
 
     # Derived from entries

@@ -1,4 +1,4 @@
-"""The part of the store protocol that is about the archive (design section 9); `BankStore` takes it in."""
+"""The part of the store protocol about bodies that come late, go, or lie in the archive; `BankStore` takes it in."""
 
 from __future__ import annotations
 
@@ -22,7 +22,27 @@ class Shelf(NamedTuple):
 
 
 class ShelfStore(Protocol):
-    """Bodies that may be let go, and versions that stand in the archive."""
+    """Bodies that may be let go or destroyed, and versions that stand in the archive."""
+
+    def put_body(self, seq: int, act: int, sealed: bytes) -> None:
+        """Store a body that was missing, or let go."""
+        ...
+
+    def absent(self, *, after: tuple[int, int] = (0, 0)) -> Iterator[tuple[int, int, bool]]:
+        """Bodies that are not here, as (seq, act, erased): erased ones, and those that have not come yet."""
+        ...
+
+    def erase_bodies(self, places: Iterable[tuple[int, int]]) -> None:
+        """Destroy bodies for good; the file keeps no copy of them in free pages."""
+        ...
+
+    def scrub(self) -> None:
+        """After erased bodies are committed: leave no copy of them in a log either.
+
+        Raises:
+            StoreBusy: Somebody still reads the past; nothing is lost, do it again.
+        """
+        ...
 
     def release_bodies(self, places: Iterable[tuple[int, int]]) -> None:
         """Let go of bodies whose words lie in a blob by now; they are not missing, and may be put back."""

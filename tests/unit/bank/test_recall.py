@@ -478,3 +478,48 @@ def test_a_rebuild_shows_what_was_shown(
     assert ava.check(rebuild=True) == []
     assert shown() == before
     peer.close()
+
+
+# What a question favours, and what says the same
+
+
+def test_a_question_favours_the_speaker_and_the_user(ava: Agent) -> None:
+    """By metadata, or by how a message of a session begins; the signals say so."""
+    ava.remember_many(
+        [
+            Draft("Kim: we paint boats", session="trip", type="message"),
+            Draft("Lou: we paint boats", session="trip", type="message"),
+            Draft("we paint boats", session="trip", metadata={"speaker": "Max"}),
+        ]
+    )
+    hits = ava.recall("does max paint boats")
+    assert hits[0].record.text == "we paint boats"
+    assert hits[0].signals["speaker"] == 1.5
+    assert ava.recall("does lou paint boats")[0].record.text.startswith("Lou")
+    assert "speaker" not in ava.recall("who paints boats")[0].signals
+
+
+def test_a_time_in_the_question_boosts_or_filters(ava: Agent) -> None:
+    """Boost is the default; a filter leaves out all else; off takes times for words; anything else is refused."""
+    day = 24 * HOUR
+    early = Draft("boats were painted early", created=START_MS - 40 * day)
+    ava.remember_many([early, Draft("boats were painted today too", created=START_MS)])
+    when = datetime.fromtimestamp(START_MS / 1000 - 40 * 86_400, UTC).strftime("%d %B %Y")
+    hits = ava.recall(f"boats painted on {when}")
+    assert len(hits) == 2
+    assert hits[0].signals["dated"] == 1.5
+    assert texts(ava.recall(f"boats painted on {when}", dates="filter")) == ["boats were painted early"]
+    assert all("dated" not in hit.signals for hit in ava.recall(f"boats painted on {when}", dates="off"))
+    assert len(ava.recall("boats painted", dates="filter")) == 2
+    with pytest.raises(InvalidInput):
+        ava.recall("boats", dates="sometimes")
+
+
+def test_what_says_the_same_is_shown_once(ava: Agent) -> None:
+    """The hit names the others, the answer is still full, and a contradiction is shown."""
+    copies = [ava.remember(f"the red boat leaves the harbour each morning{'!' * n}").id for n in range(4)]
+    other = ava.remember("the red boat leaves the harbour each morning at 9")
+    hits = ava.recall("red boat harbour", limit=2)
+    assert other.id in {hit.record.id for hit in hits}
+    (kept,) = (hit for hit in hits if hit.duplicates)
+    assert sorted([kept.record.id, *kept.duplicates]) == sorted(copies)

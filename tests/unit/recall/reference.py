@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from muniment.recall.analyzer import SEPARATOR, Analyzer
 from muniment.recall.corpus import ListCorpus, Row
+from muniment.recall.favours import FavourWeights
 from muniment.recall.lexical import ContextWeights
 
 
@@ -19,6 +20,8 @@ def rank(
     b: float = 0.75,
     exact: float = 0.2,
     context: ContextWeights | None = None,
+    favours: FavourWeights | None = None,
+    spans: Sequence[tuple[int, int]] = (),
     past: bool = False,
     allow: Callable[[int], bool] = lambda _: True,
 ) -> list[tuple[int, float]]:
@@ -44,6 +47,8 @@ def rank(
     sessions = session_scores(live, docs, asked, context) if context else ({}, 0.0)
     ratio = sessions[1] / sum(weights) if context and sum(weights) else 0.0
     best = sum(weights) * (1 + exact + (context.window if context else 0)) + sessions[1]
+    favoured = favour_of(list(live.values()), query, favours, spans)
+    best *= favoured(None)
     scored = []
     for row in rows:
         if not (past or row.live) or not allow(row.ord):
@@ -57,17 +62,53 @@ def rank(
             if context:
                 near = sum(docs[o].counts.get(term.key, 0) / norm(o) for o in chains.get(row.ord, ()))
                 u = tf / norm(row.ord) + context.neighbours * near
-                window += context.window * w * u / (1 + u)
+                window += share_of(row, docs[row.ord].length, context) * context.window * w * u / (1 + u)
         if word + window <= 0:
             continue
         session = sessions[0].get(row.session, 0.0) if row.session and row.live else ratio * word
+        session *= share_of(row, docs[row.ord].length, context) if context else 0.0
         tier = 0
         if asked.single and word > 0:
             forms = [t for t in asked.terms if t.key in asked.needed]
             tier = 1 + all(exact_tf(counts, t.key, t.surfaces) > 0 for t in forms)
-        scored.append((row.ord, word + same + window + session + tier * best, row.place))
+        score = favoured(row) * (word + same + window + session) + tier * best
+        scored.append((row.ord, score, row.place))
     scored.sort(key=lambda s: (-s[1], -s[2], -s[0]))
     return [(o, score) for o, score, _ in scored]
+
+
+def share_of(row: Row, length: int, context: ContextWeights) -> float:
+    """How much of its context counts for a row."""
+    return context.full / max(length, context.full) if row.session else 1.0
+
+
+def words_of(text: str) -> set[str]:
+    """Lower-case words of a name or a question, as the tests write them."""
+    return {word for word in text.casefold().split() if len(word) > 1}
+
+
+def favour_of(
+    live: list[Row], query: str, weights: FavourWeights | None, spans: Sequence[tuple[int, int]]
+) -> Callable[[Row | None], float]:
+    """The weight of a row; of None: the greatest that any could have. Names are single words here."""
+    if weights is None:
+        return lambda _: 1.0
+    names = lambda row: {s.casefold() for s in row.speakers} - {"user", "assistant"}  # noqa: E731
+    named = words_of(query)
+    hit = sum(bool(names(row) & named) for row in live)
+    speaker = weights.speaker if 0 < hit < sum(bool(names(row)) for row in live) else 1.0
+    roles = [any(role in row.speakers for row in live) for role in ("user", "assistant")]
+    assistant = weights.assistant if all(roles) and "you said" not in query else 1.0
+    dated = weights.dated if spans else 1.0
+
+    def weight(row: Row | None) -> float:
+        if row is None:
+            return max(1.0, speaker) * max(1.0, assistant) * max(1.0, dated)
+        found = speaker if names(row) & named else 1.0
+        found *= assistant if "assistant" in row.speakers else 1.0
+        return found * (dated if any(a <= row.place < b for a, b in spans) else 1.0)
+
+    return weight
 
 
 def exact_tf(counts: dict[bytes, int], stem: bytes, surfaces: tuple[bytes, ...]) -> int:

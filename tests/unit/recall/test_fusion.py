@@ -19,9 +19,11 @@ from muniment.recall.fusion import (
     agreement,
     convex,
     fuse,
+    in_context,
     rrf,
     stands,
 )
+from muniment.recall.lexical import Around
 
 UNKNOWN = Background(0.0, 0.0, 0)
 USUAL = Background(0.1, 0.1, 500)
@@ -144,21 +146,30 @@ def test_an_embedder_that_knows_nothing_leaves_the_words_as_they_are() -> None:
 
 def test_an_embedder_that_agrees_settles_what_is_close_and_adds() -> None:
     """A record a little behind by words and far ahead by meaning moves up; one that no word found comes in between."""
-    words = [(1, 9.0), (2, 8.5), *((n, 1.0) for n in range(3, 12))]
-    cosines = {1: 0.3, 2: 0.9, **dict.fromkeys(range(3, 12), 0.3), 99: 0.95}
+    words = [(1, 9.0), (2, 7.0), (3, 6.5), *((n, 1.0) for n in range(4, 12))]
+    cosines = {1: 0.3, 2: 0.3, 3: 0.9, **dict.fromkeys(range(4, 12), 0.3), 99: 0.95}
     found = order(fuse(words, cosines, USUAL))
-    assert found[:3] == [2, 1, 99]
+    assert found[:4] == [1, 3, 2, 99]
 
 
-def test_a_strong_lead_by_words_is_never_overtaken() -> None:
-    """Whatever the cosines, a record that leads by more than `Gate.lead` stays first; a smaller lead can be lost."""
-    gate = Gate()
-    assert 0 < gate.lead < 0.25
-    for lead, agreed in itertools.product((gate.lead + 0.01, 0.5, 1.0), (3.1, 3.5, 50.0)):
-        words = [(1, 1.0), (2, 1.0 - lead), (3, max(0.0, 1.0 - lead - 0.1))]
-        weight = gate.weight(agreed)
-        worst = {1: 0.1, 2: 1.0, 3: 0.99, 4: 1.0}
-        assert order(convex(words, worst, weight, 0.1, deference=gate.deference))[0] == 1
+def test_neighbours_and_favours_stand_for_a_meaning_too() -> None:
+    """A quarter of what the neighbours have above the background, and the whole by its weight; never from below."""
+    cosines = {1: 0.3, 2: 0.5, 3: 0.0}
+    found = in_context(cosines, [1, 2, 3, 4], 0.1, Around([0, 1, 2, 3], [2, 3, 0, 0], [1.0, 1.0, 0.5, 1.0]))
+    assert found == pytest.approx({1: 0.3 + 0.25 * 0.4, 2: 0.5 + 0.25 * (0.2 - 0.1), 3: 0.0 + 0.125 * 0.4})
+    assert in_context(cosines, [1, 3], 0.1, None, [2.0, 2.0]) == pytest.approx({1: 0.5, 3: 0.0})
+
+
+def test_the_best_by_words_is_never_overtaken() -> None:
+    """Whatever the cosines, the best record by words stays first; with less deference a smaller lead can be lost."""
+    assert Gate().lead == pytest.approx(0.0)
+    for gate in (Gate(), Gate(deference=0.8)):
+        for lead, agreed in itertools.product((gate.lead + 0.01, 0.5, 1.0), (3.1, 3.5, 50.0)):
+            words = [(1, 1.0), (2, 1.0 - lead), (3, max(0.0, 1.0 - lead - 0.1))]
+            weight = gate.weight(agreed)
+            worst = {1: 0.1, 2: 1.0, 3: 0.99, 4: 1.0}
+            assert order(convex(words, worst, weight, 0.1, deference=gate.deference))[0] == 1
+    gate = Gate(deference=0.8)
     close = [(1, 1.0), (2, 1.0 - gate.lead + 0.01)]
     assert order(convex(close, {2: 1.0}, gate.most, deference=gate.deference))[0] == 2
 

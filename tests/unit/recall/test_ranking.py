@@ -11,6 +11,8 @@ from tests.unit.recall.reference import rank
 from muniment.base.errors import InvalidInput
 from muniment.recall.analyzer import Analyzer
 from muniment.recall.corpus import ListCorpus
+from muniment.recall.dates import Span
+from muniment.recall.favours import FavourWeights
 from muniment.recall.lexical import ContextWeights, WordIndex
 
 VOCABULARY = [f"w{c}{d}" for c in "abcdefghij" for d in "klmnopqrst"]
@@ -23,19 +25,28 @@ def corpus_of(rng: np.random.Generator, rows: int, sessions: int) -> ListCorpus:
     for _ in range(rows):
         words = rng.choice(VOCABULARY, rng.integers(1, 25), p=share / share.sum())
         session = int(rng.integers(0, sessions + 1))
+        speaker = ("wak", "wbl", "user", "assistant", "")[int(rng.integers(0, 5))]
         corpus.add(
-            " ".join(words), session=session, place=int(rng.integers(0, 50)), live=bool(rng.random() < 0.9)
+            " ".join(words),
+            session=session,
+            place=int(rng.integers(0, 50)),
+            live=bool(rng.random() < 0.9),
+            speakers=(speaker,) if speaker else (),
         )
     return corpus
 
 
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("context", [None, ContextWeights(), ContextWeights(2.0, 0.5, 4.0)])
-def test_pruning_loses_nothing(tmp_path: Path, seed: int, context: ContextWeights | None) -> None:
+@pytest.mark.parametrize("context", [None, ContextWeights(), ContextWeights(2.0, 0.5, 4.0, full=6.0)])
+@pytest.mark.parametrize("favours", [None, FavourWeights(), FavourWeights(4.0, 0.1, 0.5)])
+def test_pruning_loses_nothing(
+    tmp_path: Path, seed: int, context: ContextWeights | None, favours: FavourWeights | None
+) -> None:
     """With many rows, rare and common words and few hits asked for, the ranking is still the reference's."""
     rng = np.random.default_rng(seed)
     corpus, analyzer = corpus_of(rng, 500, 40 if seed % 2 else 3), Analyzer("none")
-    index = WordIndex(tmp_path / "index", corpus, analyzer, context=context)
+    index = WordIndex(tmp_path / "index", corpus, analyzer, context=context, favours=favours)
+    spans = (Span(3, 11), Span(20, 21)) if favours and seed % 3 else ()
     for step in range(4):
         index.refresh()
         index.maintain()
@@ -49,11 +60,11 @@ def test_pruning_loses_nothing(tmp_path: Path, seed: int, context: ContextWeight
         query = " ".join(words)
         for mask, past in ((None, False), (allow, False), (None, True)):
             wanted = rank(
-                corpus, analyzer, query, context=context, past=past,
+                corpus, analyzer, query, context=context, favours=favours, spans=spans, past=past,
                 allow=(lambda o, m=mask: True if m is None else bool(m[o])),
             )  # fmt: skip
             for limit in (1, 5, 10):
-                got = index.search(query, limit, mask, past=past).hits
+                got = index.search(query, limit, mask, past=past, spans=spans).hits
                 assert [h.ord for h in got] == [o for o, _ in wanted[:limit]]
                 np.testing.assert_allclose([h.score for h in got], [s for _, s in wanted[:limit]], rtol=1e-9)
 
@@ -113,7 +124,7 @@ def test_an_explanation_adds_up(tmp_path: Path) -> None:
     assert [(term.term, term.tf, term.df) for term in told.terms] == [
         ("red", 1, 2),
         ("fox", 0, 2),
-        ("run", 0, 0),
+        ("run", 0, 1),
     ]
     assert index.explain("red", 99) is None
     assert index.explain("red", 0) is None

@@ -128,6 +128,8 @@ def _hit(hit: Hit) -> RenderableType:
     for flag, on in (("conflict", hit.conflict), ("archived", hit.archived)):
         if on:
             head.append(f"  {flag}", f"bold {WARN}")
+    if hit.duplicates:
+        head.append(f"  {len(hit.duplicates)} more like it", QUIET)
     words = Text()
     for piece, lit in pieces(hit.snippet or hit.record.text[:400], hit.highlights):
         words.append(piece, LIT if lit else "")

@@ -1,4 +1,4 @@
-"""Files in and out of a bank, as one key uses it; `Memory` takes it in (design sections 5 and 10)."""
+"""Files in and out of a memory, and its upkeep: the part of `Memory` that people use now and then."""
 
 from __future__ import annotations
 
@@ -6,20 +6,33 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from muniment.bank import Bank
+from muniment.base.errors import StoreCorrupt
+from muniment.check import check
+from muniment.check import rebuild as rebuild_all
+from muniment.reading import Reader
+from muniment.store.base import Problem
+from muniment.verify import VerifyReport, verify
 from muniment.views import ImportReport
 
 if TYPE_CHECKING:
-    from muniment.bank import Bank
     from muniment.carrying import CarriedOut
-    from muniment.reading import Reader
+    from muniment.proving import Finding
+    from muniment.reindexing import Reindexed
+
+Problems = list[Problem]
 
 
-class FilesFace:
-    """Importing and exporting, as methods of a memory."""
+class Care:
+    """Imports, exports, checks and proofs of one bank, by one key."""
 
-    _bank: Bank
+    name: str
     _key: bytes
+    _bank: Bank
+    _own: Bank
     _reader: Reader
+
+    # Files
 
     def import_from(
         self,
@@ -56,6 +69,49 @@ class FilesFace:
         from muniment.transfer import export_to
 
         return export_to(self._bank, self._reader, target, progress)
+
+    # Care
+
+    def check(self, *, rebuild: bool = False, progress: Callable[[int, int], None] | None = None) -> Problems:
+        """Compare everything with everything; `rebuild` makes all derived tables and the index again first."""
+        if rebuild:
+            rebuild_all(self._bank, progress)
+        return check(self._bank, progress)
+
+    def reindex(self, *, progress: Callable[[int, int], None] | None = None) -> Reindexed:
+        """Give a vector of the active model to every memory that has none; goes on where it was stopped.
+
+        Raises:
+            InvalidInput: No embedder is configured.
+            NotPermitted | MissingExtra | StorageError: As their names say.
+        """
+        from muniment.reindexing import reindex  # brings numpy
+
+        return reindex(self._bank, self._key, self._reader, progress)
+
+    def verify(
+        self,
+        *,
+        progress: Callable[[int, int], None] | None = None,
+        told: Callable[[Finding], None] | None = None,
+    ) -> VerifyReport:
+        """Check every entry again as a stranger's, and tell what counts, what does not, and why.
+
+        Args:
+            progress: Called with steps done and in all.
+            told: Called with each finding; the report lists the first of each kind.
+
+        Raises:
+            UnknownBank | NotPermitted: As their names say.
+        """
+        self._bank.enter()
+        try:
+            self._bank.authority.check_read(self._key, self._bank.host.clock.now_ms())
+        except StoreCorrupt:
+            if self._bank is not self._own:
+                raise
+            # Its own bank, with a control entry that was edited: telling which one is what it is asked for.
+        return verify(self._bank, progress, told)
 
     def export_bank(
         self,
