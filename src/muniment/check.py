@@ -18,6 +18,7 @@ def check(bank: Bank, progress: Progress | None = None) -> list[Problem]:
         problems += _index(bank)
         problems += _vectors(bank)
         problems += _blobs(bank)
+        problems += _erased(bank)
     return problems
 
 
@@ -100,6 +101,32 @@ def _blobs(bank: Bank) -> list[Problem]:
     from muniment.blob_care import problems  # only those who archive pay for it
 
     return list(problems(bank))
+
+
+def _erased(bank: Bank) -> list[Problem]:
+    """Of what was erased nothing may be left, in rows, free pages, older copies or indexes."""
+    if not bank.authority.erasures and not bank.store.figures().dead_bytes:
+        return []
+    from muniment.erasing import overdue  # only where something was erased
+
+    step = "Erase again, or run any command that writes: what was begun is ended."
+    left = [Problem("erased", said, step) for said in bank.store.remains()]
+    if count := overdue(bank):
+        left.append(Problem("erased", f"{count} bodies that were erased are still here", step))
+    if count := len(bank.store.traces()):
+        left.append(Problem("erased", f"the log or an index may still hold words of {count} memories", step))
+    if count := _indexed(bank):
+        left.append(Problem("erased", f"the word index still holds {count} erased memories", step))
+    return left
+
+
+def _indexed(bank: Bank) -> int:
+    """How many erased versions have words in the index's files, destroyed ones."""
+    erasures = bank.authority.erasures
+    rows = [row for one in erasures if (row := bank.store.version_at(one)) is not None]
+    bodies = bank.store.bodies([(row.seq, row.act) for row in rows])
+    gone = [row.ord for row, body in zip(rows, bodies, strict=True) if body is None]
+    return bank.index.holding(gone)
 
 
 def rebuild(bank: Bank, progress: Progress | None = None) -> None:

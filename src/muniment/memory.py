@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from muniment.bank import Bank
+from muniment.base.errors import InvalidInput
 from muniment.base.ids import cid_text, parse_record
 from muniment.care import Care
 from muniment.forgetting import clear, forget, unclear
@@ -22,6 +23,7 @@ from muniment.views import Cleared, Hits, Record, Remembered, Stats, Why
 from muniment.writing import Writer
 
 if TYPE_CHECKING:
+    from muniment.erasing import Erased
     from muniment.peer import Peer
     from muniment.trust import Weights
 
@@ -159,13 +161,49 @@ class Memory(Care, ArchiveFace):
         act = unforget if undo else forget
         return act(self._bank, self._key, self._reader, ref)
 
-    def clear(self, *, undo: bool = False) -> Cleared:
+    def erase(
+        self, ref: str | None = None, *, key: str | None = None, version: bool = False, dry_run: bool = False
+    ) -> Erased:
+        """Destroy the bytes of a record, here and on every replica that syncs. It can't be undone.
+
+        Args:
+            ref: A record id, a key or a version: all versions of that record go, since without the newest the one
+                before it would be shown again.
+            key: In place of `ref`: a record key, of which late versions by the same authors go too.
+            version: Only the version that `ref` names.
+            dry_run: Only tell what would go.
+
+        Raises:
+            InvalidInput: Not exactly one of `ref` and `key` is given, or `ref` names no version.
+            UnknownRecord | Ambiguous | NotPermitted: As their names say.
+            StorageError: Nothing was erased.
+        """
+        from muniment.erasing import erase, erase_key
+
+        self._settle()
+        if (ref is None) is (key is None) or (key is not None and version):
+            raise InvalidInput("one record has to be named", "Name a record, or its key with `key`.")
+        if ref is not None:
+            return erase(self._bank, self._key, self._reader, ref, only_version=version, dry_run=dry_run)
+        return erase_key(self._bank, self._key, key or "", dry_run=dry_run)
+
+    def clear(self, *, undo: bool = False, erase: bool = False) -> Cleared:
         """Forget all live records of the bank; `undo` brings back what was forgotten by this last.
+
+        With `erase` all versions go for good that the key may erase, hidden ones too.
 
         Raises:
             UnknownRecord: There is nothing to undo.
+            InvalidInput: Both are asked for.
             NotPermitted | WaitingForKey | KeyUsedElsewhere | StorageError: As their names say.
         """
+        if erase:
+            from muniment.erasing import erase_all
+
+            if undo:
+                raise InvalidInput("what is erased can't be brought back", "Leave out one of them.")
+            receipt = erase_all(self._bank, self._key)
+            return Cleared(self.name, len(receipt.versions), erased=receipt)
         act = unclear if undo else clear
         return Cleared(self.name, act(self._bank, self._key), undone=undo)
 
@@ -186,7 +224,12 @@ class Memory(Care, ArchiveFace):
             return weigh(self._bank, config, asking(self._own, self._key), unasked=False)
 
     def _settle(self) -> None:
-        """Cut what has expired, if this is an admin's key: its next write is the time for it."""
+        """Cut what has expired, if this is an admin's key: its next write is the time for it; and end erasures."""
+        if self._bank.settled < 2:
+            from muniment.erasing import settle_erasures
+
+            settle_erasures(self._bank)
+            self._bank.settled = 2
         if self._bank.authority.expired(self._bank.host.clock.now_ms()):
             from muniment.revoking import settle_expired
 

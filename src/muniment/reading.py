@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 
 from muniment.bank import Bank
 from muniment.base.clock import at_of, ms_of
-from muniment.base.errors import Ambiguous, InvalidInput, LimitExceeded, MunimentError, UnknownRecord
+from muniment.base.errors import (
+    Ambiguous,
+    InvalidInput,
+    LimitExceeded,
+    MunimentError,
+    StorageError,
+    UnknownRecord,
+)
 from muniment.base.ids import VersionId, blob_text, cid_text, parse_record, parse_version, record_text
 from muniment.base.limits import LIMITS
 from muniment.fetching import archive_acts, body_here, read
@@ -51,6 +59,7 @@ class Reader:
         self._named, self._stamps, self._partial = {}, {}, set()
         self._bank.enter()
         self._bank.compare()
+        self._settle()
         authority = self._bank.authority
         authority.check_read(self._key, self._bank.host.clock.now_ms())
         return authority
@@ -64,6 +73,17 @@ class Reader:
     def filter(self, where: Where, authority: Authority) -> Filter:
         """The store's form of the caller's filters."""
         return compile_filter(where, self._bank.store.salt, self.asker(authority))
+
+    def _settle(self) -> None:
+        """Once a process, destroy what was to be destroyed by now; a reader of a disk that can't be written goes on."""
+        if self._bank.settled:
+            return
+        if self._bank.store.traces() or self._bank.authority.erasures:
+            from muniment.erasing import settle_erasures
+
+            with contextlib.suppress(StorageError):
+                settle_erasures(self._bank, sign=False)
+        self._bank.settled = 1
 
     # Looking up
 

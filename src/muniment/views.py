@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from muniment.erasing import Erased
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,15 +263,17 @@ class ImportReport:
 
 @dataclass(frozen=True, slots=True)
 class Cleared:
-    """How many records of an agent's memory were forgotten at once, or brought back (`undone`)."""
+    """How many records of an agent's memory were forgotten at once, brought back (`undone`), or `erased`."""
 
     agent: str
     records: int
     undone: bool = False
+    erased: Erased | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The result as `--json` prints it."""
-        return {"agent": self.agent, "records": self.records, "undone": self.undone}
+        shown = {"agent": self.agent, "records": self.records, "undone": self.undone}
+        return shown if self.erased is None else {**shown, "erased": self.erased.to_json()}
 
 
 @dataclass(frozen=True, slots=True)

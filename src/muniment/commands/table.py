@@ -151,6 +151,7 @@ _INDEX: Mapping[str, tuple[str, str]] = {
     "clear": ("records", "Hide all memories of an agent at once."),
     "why": ("records", "Explain why a memory does, or does not, answer a question."),
     "stats": ("records", "Count what a memory holds."),
+    "erase": ("erase", "Destroy the bytes of a memory, here and on every peer."),
     "archive": ("archive", "Move texts out of the bank into packs."),
     "fetch": ("archive", "Show an archived memory with its whole text."),
     "restore": ("archive", "Bring an archived text back into the bank."),

@@ -42,6 +42,7 @@ class MemoryEntries:
         self._sessions: dict[str, int] = {}
         self._changes: dict[int, Change] = {}
         self._shelves: dict[int, Shelf] = {}
+        self._traces: dict[int, None] = {}
         self._marks = {"ord": 0, "change": 0, "generation": 1}
 
     # Transactions

@@ -19,6 +19,23 @@ class MemoryShelves(MemoryEntries):
             self._drop(self._absent, place)
             self._put(self._released, place, None)
 
+    def trace(self, ords: Iterable[int]) -> None:
+        self._writer()
+        for ord in ords:
+            self._put(self._traces, ord, None)
+
+    def traces(self) -> list[int]:
+        return sorted(self._traces)
+
+    def untrace(self, ords: Iterable[int]) -> None:
+        self._writer()
+        for ord in ords:
+            self._drop(self._traces, ord)
+
+    def remains(self) -> Iterator[str]:
+        """There is no file."""
+        return iter(())
+
     def released(self, *, after: tuple[int, int] = (0, 0)) -> Iterator[tuple[int, int]]:
         yield from (place for place in sorted(self._released) if place > after)
 

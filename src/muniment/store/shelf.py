@@ -36,6 +36,22 @@ class ShelfStore(Protocol):
         """Destroy bodies for good; the file keeps no copy of them in free pages."""
         ...
 
+    def trace(self, ords: Iterable[int]) -> None:
+        """Note that words of erased versions may still stand in logs and indexes; 0 for one without a number."""
+        ...
+
+    def traces(self) -> list[int]:
+        """What was noted and not taken back, ascending."""
+        ...
+
+    def untrace(self, ords: Iterable[int]) -> None:
+        """Nothing of them is left."""
+        ...
+
+    def remains(self) -> Iterator[str]:
+        """Where bytes that are gone could still be read in the store's own files: what, and where."""
+        ...
+
     def scrub(self) -> None:
         """After erased bodies are committed: leave no copy of them in a log either.
 

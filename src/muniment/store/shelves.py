@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from muniment.base.ids import CID_PREFIX, EntryId, VersionId
 from muniment.store.base import Naming, NamingRow
 from muniment.store.connection import Connections
+from muniment.store.free_pages import copies, unclean_pages
 from muniment.store.link import Link
 from muniment.store.select import listed
 from muniment.store.shelf import Shelf
@@ -39,6 +40,29 @@ class ShelfTables:
             bury(link, place)
             link.run("INSERT OR IGNORE INTO released (place) VALUES (?)", (place,))
             link.run("DELETE FROM absent WHERE place = ?", (place,))
+
+    def trace(self, ords: Iterable[int]) -> None:
+        link = self._connections.writer()
+        link.run_many("INSERT OR IGNORE INTO traces (ord) VALUES (?)", [(ord,) for ord in ords])
+
+    def traces(self) -> list[int]:
+        return [ord for (ord,) in self._connections.link().run("SELECT ord FROM traces ORDER BY ord")]
+
+    def untrace(self, ords: Iterable[int]) -> None:
+        link = self._connections.writer()
+        link.run_many("DELETE FROM traces WHERE ord = ?", [(ord,) for ord in ords])
+
+    def remains(self) -> Iterator[str]:
+        link, path = self._connections.link(), self._connections.path
+        for table in ("bodies", "late_bodies"):
+            sql = f"SELECT count(*) FROM {table} WHERE gone = 1 AND sealed <> zeroblob(length(sealed))"
+            if count := link.run(sql)[0][0]:
+                yield f"{count} rows of {table} that are gone still hold bytes"
+        size = link.run("PRAGMA page_size")[0][0]
+        if count := unclean_pages(path, size):
+            yield f"{count} free pages of {path.name} still hold bytes"
+        for copy in copies(path):
+            yield f"the older copy {copy.name} holds what was erased since"
 
     def released(self, *, after: tuple[int, int] = (0, 0)) -> Iterator[tuple[int, int]]:
         last = after[0] << 8 | after[1]

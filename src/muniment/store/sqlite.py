@@ -14,6 +14,7 @@ from muniment.store.base import Problem, Progress
 from muniment.store.check import compare
 from muniment.store.connection import Connections
 from muniment.store.entries import EntryTables
+from muniment.store.free_pages import copies
 from muniment.store.link import Link
 from muniment.store.migrate import BANK, Kind
 from muniment.store.shelves import ShelfTables
@@ -123,11 +124,15 @@ class SqliteStore(EntryTables, VersionTables, VectorTables, ShelfTables):
     def scrub(self) -> None:
         """Empty the log, so that nothing erased is left in it. Do it soon after `erase_bodies` is committed.
 
+        Copies of the file from before an upgrade go too: they hold what was erased since.
+
         Raises:
             StoreBusy: Somebody still reads the past; nothing is lost, do it again.
         """
         self._finish_compacting()
         self._connections.scrub()
+        for copy in copies(self._connections.path):
+            copy.unlink(missing_ok=True)
 
     def check(self, progress: Progress | None = None) -> list[Problem]:
         """Compare pages, hashes and rows with each other; an empty list is a clean bank."""

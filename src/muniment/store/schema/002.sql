@@ -11,6 +11,9 @@ CREATE TABLE shelves (
 ) STRICT;
 CREATE INDEX namings_archive ON namings (seq, act) WHERE kind = 5;
 
+-- Erased versions whose words may still stand in the log or in index files; 0 for one without a number.
+CREATE TABLE traces (ord INTEGER PRIMARY KEY) STRICT;
+
 -- dead_bytes: of bodies that are gone and still have their room in the file; compacting: rows are being taken out,
 -- and until the file is written anew, copies of others may lie in its free pages
 INSERT INTO meta (name, value) VALUES ('dead_bytes', 0), ('compacting', 0);

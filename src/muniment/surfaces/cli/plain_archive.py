@@ -53,7 +53,26 @@ def collected_lines(result: Any) -> list[str]:
     return lines
 
 
+def erased_lines(result: Any) -> list[str]:
+    """What an erase destroyed, or would destroy; what waits, and what it may not touch."""
+    verb = "would be erased" if result.dry_run else "erased"
+    lines = [f"{count(len(result.versions), 'version')} {verb}, with {count(result.acts, 'act')} about them"]
+    if result.payload_keys:
+        lines.append(f"  {count(result.payload_keys, 'key')} of archived texts: no copy of them can be read")
+    if not result.dry_run and (result.destroyed or result.waiting):
+        lines.append(f"  {count(result.destroyed, 'sealed body', 'sealed bodies')} gone from this peer")
+    if result.waiting:
+        lines.append(f"  {number(result.waiting)} hidden, and gone from {utc(result.due_ms)} on")
+    if not result.swept:
+        lines.append("  somebody is reading: log and indexes are swept with the next write")
+    if result.standing:
+        lines.append("  late versions of the key will go too")
+    lines += [f"  left: {number(n)} by {author}" for author, n in result.left.items()]
+    return lines
+
+
 WRITE_ARCHIVE: Mapping[str, Callable[[Any], str]] = {
+    "erase": lambda result: "\n".join(erased_lines(result)),
     "archive": lambda result: "\n".join(archived_lines(result)),
     "restore": lambda result: "\n".join(restored_lines(result)),
     "blobs list": _packs,

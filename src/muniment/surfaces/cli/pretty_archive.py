@@ -41,6 +41,7 @@ def _packs(packs: Listed) -> RenderableType:
 
 
 DRAW_ARCHIVE: Mapping[str, Callable[[Any], RenderableType]] = {
+    "erase": lambda result: _report(plain.erased_lines(result), well=bool(result.versions)),
     "archive": lambda result: _report(plain.archived_lines(result), well=bool(result.records)),
     "restore": _restored,
     "blobs list": _packs,
