@@ -64,6 +64,10 @@ def ancestral(records: Any) -> Any:
     names = ("id", "created_at_ms", "kind", "source", "text")
     shown = [{**{name: getattr(record, name) for name in names}, "agent_did": "", "da_pointer": None,
               "metadata": dict(record.metadata)} for record in records]  # fmt: skip
+    for view, record in zip(shown, records, strict=True):
+        if record.archived:
+            view["kind"] = "archived"
+            view["da_pointer"] = {"backend": "muniment-blobs", "namespace": "agent-memory", "locator": ""}
     return {"count": len(shown), "records": shown}
 
 
@@ -149,6 +153,8 @@ SAME: list[tuple[str, list[str], Call, Callable[[Any], Any]]] = [
     ("why", ["why", "kim at sea", "deploy"], lambda _, a: a.why("kim at sea", "deploy"), plain),
     ("why", ["why", "kim", "deploy", "--tag", "ops"], lambda _, a: a.why("kim", "deploy", tags=["ops"]), plain),
     ("stats", ["stats"], lambda _, a: a.stats(), plain),
+    ("erase", ["erase", "deploy", "--dry-run"], lambda _, a: a.erase("deploy", dry_run=True), plain),
+    ("erase", ["erase", "--key", "kept", "--dry-run"], lambda _, a: a.erase(key="kept", dry_run=True), plain),
     ("archive", ["archive", "deploy"], lambda _, a: a.archive("deploy"), plain),
     ("archive", ["archive", "--older-than", "1d", "--larger-than", "10", "--type", "message", "--dry-run"],
      lambda _, a: a.archive(older_than="1d", larger_than="10", type="message", dry_run=True), plain),
@@ -269,6 +275,8 @@ SAME: list[tuple[str, list[str], Call, Callable[[Any], Any]]] = [
     ("memory recall", ["memory", "recall", "--agent-did", "ava", "--query", "kim", "--k", "2", "--mode", "text"],
      lambda _, a: [hit.record for hit in a.recall("kim", limit=2, mode="text")], ancestral),
     ("memory list", ["memory", "list", "--agent-did", "ava", "--limit", "2"], lambda _, a: a.list(limit=2), ancestral),
+    ("memory archive", ["memory", "archive", "--agent-did", "ava", "--record-id", "deploy"],
+     lambda _, a: (a.archive("deploy"), a.get("deploy"))[1], lambda record: ancestral([record])["records"][0]),
     ("doctor", ["doctor"], lambda p, _: p.doctor(), lambda found: {"ok": True, **listed("findings")(found)}),
 ]  # fmt: skip
 
@@ -300,6 +308,10 @@ WRONG: list[tuple[str, list[str], Call]] = [
      lambda p, _: invoke("mcp", Context(p.home), {"print_config": "emacs"})),
     ("why", ["why", "x", "nothing"], lambda _, a: a.why("x", "nothing")),
     ("stats", ["stats", "--agent", "eve"], lambda p, _: p.choose_agent("eve").stats()),
+    ("erase", ["erase", "nothing", "--yes"], lambda _, a: a.erase("nothing")),
+    ("erase", ["erase", "--yes"], lambda _, a: a.erase()),
+    ("erase", ["erase", "deploy", "--version", "--yes"], lambda _, a: a.erase("deploy", version=True)),
+    ("clear", ["clear", "--erase", "--undo", "--yes"], lambda _, a: a.clear(erase=True, undo=True)),
     ("archive", ["archive"], lambda _, a: a.archive()),
     ("archive", ["archive", "nothing"], lambda _, a: a.archive("nothing")),
     ("archive", ["archive", "--older-than", "soon"], lambda _, a: a.archive(older_than="soon")),
@@ -391,7 +403,7 @@ WRONG: list[tuple[str, list[str], Call]] = [
 TINY = Path(__file__).parents[1] / "unit" / "embed" / "tiny"
 VOLATILE = {
     *("id", "entry", "version", "created_at_ms", "written_at_ms", "did", "bank", "file_bytes", "bytes"),
-    *("name", "added_ms", "pointer", "before_bytes", "pack_bytes"),
+    *("name", "added_ms", "pointer", "locator", "before_bytes", "pack_bytes"),
     *("agent_did", "token", "expires_at_ms", "url", "new", "secret"),
 }
 

@@ -29,16 +29,19 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    """Five peers that have met."""
     with Cluster(tmp_path / "cluster", seed=3) as made:
         made.settle()
         yield made
 
 
 def reader(cluster: Cluster, name: str) -> Reader:
+    """Reads there, with the key of that peer."""
     return Reader(cluster.at(name), cluster.peers[name].key, lambda _: None)
 
 
 def erase(cluster: Cluster, by: str, ref: str) -> erasing.Erased:
+    """Erase a record there, with the key of that peer."""
     return erasing.erase(cluster.at(by), cluster.peers[by].key, reader(cluster, by), ref)
 
 

@@ -26,19 +26,23 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def ava(make_peer: MakePeer) -> Agent:
+    """An agent with an embedder."""
     return make_peer(embedder=RandomEmbedder()).agent("ava", create=True)
 
 
 def files(agent: Agent) -> dict[str, bytes]:
+    """All files of the peer folder."""
     home = agent.peer.home
     return {str(path.relative_to(home)): path.read_bytes() for path in home.rglob("*") if path.is_file()}
 
 
 def holding(agent: Agent, *needles: bytes) -> set[str]:
+    """The files in which any of these bytes stand."""
     return {name for name, data in files(agent).items() if any(needle in data for needle in needles)}
 
 
 def bodies(agent: Agent) -> list[bytes]:
+    """All sealed bodies of the bank."""
     store = agent._bank.store
     places = [(row.seq, act) for row in store.entries(control=False) for act in range(4)]
     return [body for body in store.bodies(places) if body is not None]
