@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 import muniment
 from muniment.base.errors import MunimentError
@@ -26,6 +27,9 @@ from muniment.identity.keys import keypair
 from muniment.ledger.control import Revoke
 from muniment.remembering import Draft, remember
 from muniment.surfaces.cli import main
+from muniment.surfaces.cli.plain import WRITE
+from muniment.surfaces.cli.pretty import DRAW
+from muniment.surfaces.cli.remote import Answer
 from muniment.surfaces.mcp.command_tools import tool_name
 from muniment.surfaces.mcp.host import Grant, Host
 from muniment.surfaces.serve.background import background
@@ -251,12 +255,12 @@ SAME: list[tuple[str, list[str], Call, Callable[[Any], Any]]] = [
     ("check", ["check", "--rebuild"], lambda _, a: a.check(rebuild=True),
      lambda found: {"agent": "ava", "ok": True, "rebuilt": True, "problems": found}),
     ("verify", ["verify"], lambda _, a: a.verify(), plain),
-    ("verify", ["verify", "ava"], lambda _, a: a.verify("ava"), plain),
+    ("verify", ["verify", "ava"], lambda _, a: a.bank("ava").verify(), plain),
     ("verify", ["verify", "bank.car"], lambda *_: verify_file("bank.car"), plain),
     ("verify", ["verify", "bank.car", "--open"],
      lambda p, _: verify_file("bank.car", keyring=p.host.keyring), plain),
     ("import", ["import", "bank.car"], lambda p, _: p.import_bank("bank.car"), plain),
-    ("bank export", ["bank", "export", "ava", "line.car"], lambda _, a: a.export_bank("line.car", "ava"), plain),
+    ("bank export", ["bank", "export", "ava", "line.car"], lambda _, a: a.bank("ava").export_bank("line.car"), plain),
     ("reindex", ["reindex", "--home", "meaning line"],
      lambda *_: muniment.open("meaning library").choose_agent("ava").reindex(), plain),
     ("recall", ["recall", "deploy", "--mode", "hybrid"], lambda _, a: a.recall("deploy", mode="hybrid"), plain),
@@ -394,10 +398,11 @@ WRONG: list[tuple[str, list[str], Call]] = [
     ("verify", ["verify", "--agent", "eve"], lambda p, _: p.choose_agent("eve").verify()),
     ("verify", ["verify", "notes.txt"], lambda *_: verify_file("notes.txt")),
     ("verify", ["verify", "missing.car"], lambda *_: verify_file("missing.car")),
-    ("verify", ["verify", "nobody"], lambda _, a: a.verify("nobody")),
+    ("verify", ["verify", "nobody"], lambda _, a: a.bank("nobody").verify()),
     ("import", ["import", "cut.car"], lambda p, _: p.import_bank("cut.car")),
-    ("bank export", ["bank", "export", "nobody", "x.car"], lambda _, a: a.export_bank("x.car", "nobody")),
-    ("bank export", ["bank", "export", "ava", "missing/x.car"], lambda _, a: a.export_bank("missing/x.car", "ava")),
+    ("bank export", ["bank", "export", "nobody", "x.car"], lambda _, a: a.bank("nobody").export_bank("x.car")),
+    ("bank export", ["bank", "export", "ava", "missing/x.car"],
+     lambda _, a: a.bank("ava").export_bank("missing/x.car")),
 ]  # fmt: skip
 
 TINY = Path(__file__).parents[1] / "unit" / "embed" / "tiny"
@@ -406,6 +411,12 @@ VOLATILE = {
     *("name", "added_ms", "pointer", "locator", "before_bytes", "pack_bytes"),
     *("agent_did", "token", "expires_at_ms", "url", "new", "secret"),
 }
+# What differs between two installations that did the same: ids, times, sizes of files, new keys, secrets and ports.
+VOLATILE = {"id", "entry", "version", "created_at_ms", "written_at_ms", "did", "bank", "file_bytes", "bytes"}
+VOLATILE |= {"agent_did", "token", "expires_at_ms", "url", "new", "secret"}
+
+# It works as soon as the command is there whose older name it is.
+LATER = {"memory archive"} if "archive" not in COMMANDS else set()
 
 
 @pytest.fixture
@@ -477,14 +488,27 @@ def test_the_same_result(
         assert files[0][1:] == files[1][1:]  # the first line says when it was written
         assert given == {**expected, "path": "line.jsonl"}
         return
-    with muniment.open(homes[1]) as peer:  # ids that only the folder knows
-        agent = peer.agent("ava")
-        known = {"VOID": void_entry(agent), "INVITE": agent.banks.invites("team")[0].id}
-    words = [known.get(word, word) for word in words]
+    with muniment.open(homes[1]) as peer:
+        words = filled(peer, words)
     assert steady(by_line(homes[1], words, capsys), homes[1]) == steady(expected, homes[0])
 
 
-AFAR = [row for row in SAME if COMMANDS[row[0]].remote or row[0].startswith("memory ")]
+def filled(peer: muniment.Peer, words: list[str]) -> list[str]:
+    """A row's words, with the ids that only the folder knows."""
+    if not {"VOID", "INVITE"} & set(words):
+        return words
+    agent = peer.agent("ava")
+    known = {"VOID": void_entry(agent), "INVITE": agent.banks.invites("team")[0].id}
+    return [known.get(word, word) for word in words]
+
+
+def goes_afar(name: str, words: list[str]) -> bool:
+    """Whether a row can be asked of another installation: it names no file, and no agent but the usual one."""
+    remote = COMMANDS[name].remote or name.startswith("memory ")
+    return remote and not any(word.endswith((".car", ".txt")) or word == "eve" for word in words)
+
+
+AFAR = [row for row in SAME if goes_afar(row[0], row[1])]
 
 
 @pytest.mark.parametrize(("name", "words", "call", "read"), AFAR, ids=[" ".join(row[1])[:50] for row in AFAR])
@@ -499,6 +523,8 @@ def test_the_same_result_from_afar(
     """What goes remote answers alike over JSON-RPC, in JSON and in words, also where people look."""
     with muniment.open(homes[0]) as peer:
         expected = json.loads(json.dumps(read(call(peer, peer.agent("ava")))))
+    with muniment.open(homes[1]) as peer:
+        words = filled(peer, words)
     with background(lambda: muniment.open(homes[1])) as url:
         given = by_line(homes[1], ["--url", url, *words], capsys)
         assert steady(given, homes[1]) == steady(expected, homes[0])
@@ -514,8 +540,28 @@ def shown(home: Path, words: list[str], capsys: pytest.CaptureFixture[str]) -> l
     return [line for line in capsys.readouterr().out.splitlines() if not line.startswith(("index", "file"))]
 
 
-WRONG_AFAR = [row for row in WRONG if (COMMANDS[row[0]].remote or row[0].startswith("memory "))
-              and "eve" not in row[1]]  # fmt: skip
+@pytest.mark.parametrize(("name", "words", "call", "read"), AFAR, ids=[" ".join(row[1])[:50] for row in AFAR])
+def test_an_answer_reads_as_the_result_that_it_came_from(
+    homes: tuple[Path, Path], name: str, words: list[str], call: Call, read: Callable[[Any], Any]
+) -> None:
+    """Lines and drawings of JSON that came from afar are those of the same result here, whatever was written."""
+    with muniment.open(homes[1]) as peer:
+        params = params_of(COMMANDS[name], filled(peer, words)[len(name.split()) :])
+    with Context(homes[1], "ava") as context:
+        result = invoke(name, context, params)
+    answer = Answer(json.loads(json.dumps(result.to_json())))
+    assert WRITE[name](answer) == WRITE[name](result)
+    assert drawn(DRAW[name](answer)) == drawn(DRAW[name](result))
+
+
+def drawn(what: Any) -> str:
+    """What a person sees of a drawing, with its colours."""
+    screen = io.StringIO()
+    Console(file=screen, width=100, force_terminal=True).print(what)
+    return screen.getvalue()
+
+
+WRONG_AFAR = [row for row in WRONG if goes_afar(row[0], row[1])]
 
 
 @pytest.mark.parametrize(
@@ -584,7 +630,8 @@ ROWS_WRONG = [row for row in WRONG if row[0] not in NEVER_IN_A_CHAT and fits(row
 
 def by_chat(peer: muniment.Peer, name: str, words: list[str]) -> Any:
     """The data of the answer to a slash line; where a word is asked for, it is typed."""
-    slash = Slash(peer.agent("ava").session("parity"), files=True)
+    slash = Slash(peer.agent("ava").session("default"), files=True)
+    words = filled(peer, words)
     prefix = "records " if name in {"list", "import", "export"} else ""
     line = f"/memory {prefix}{shlex.join(words)}"
     reply = slash.reply(line)
@@ -599,7 +646,7 @@ def by_mcp(peer: muniment.Peer, name: str, words: list[str]) -> Any:
     from mcp import Client, types
     from muniment.surfaces.mcp.server import ERROR, _Face, _server
 
-    params = params_of(COMMANDS[name], words[len(name.split()) :])
+    params = params_of(COMMANDS[name], filled(peer, words)[len(name.split()) :])
 
     async def person(_context: Any, asked: Any) -> types.ElicitResult:
         word = re.findall("`([a-z]+)`", asked.message)[-1]
@@ -657,7 +704,7 @@ def test_the_same_error_through_other_doors(
 
 def test_every_command_is_compared_through_every_door() -> None:
     """What a chat and MCP don't offer is listed, and refused there."""
-    assert {row[0] for row in ROWS_SAME} >= set(COMMANDS) - NEVER_IN_A_CHAT - {"reindex"}
+    assert {row[0] for row in ROWS_SAME} >= set(COMMANDS) - NEVER_IN_A_CHAT - {"reindex"} - LATER
 
 
 def test_what_is_for_a_command_line_alone_is_refused_elsewhere(homes: tuple[Path, Path]) -> None:

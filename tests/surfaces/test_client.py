@@ -87,6 +87,18 @@ def test_an_answer_from_afar_is_the_same_answer(
             assert there.to_json() == here.to_json()
 
 
+def test_what_a_hit_stands_for_comes_along(url: str, home: Path) -> None:
+    """The ids of records that say nearly the same."""
+    said = "The quarterly report of the harbour office was sent to Kim by the courier on Friday"
+    with muniment.open(home) as peer:
+        for end in ("morning", "morning "):
+            peer.agent("ava").remember(f"{said} {end}", metadata={"n": len(end)})
+        here = peer.agent("ava").recall("quarterly report of the harbour office")
+    with client(url, home) as ava:
+        assert ava.recall("quarterly report of the harbour office").to_json() == here.to_json()
+    assert here[0].duplicates
+
+
 def test_what_is_kept_from_afar_is_there(url: str, home: Path) -> None:
     """Remember, forget and undo, with every kind of value."""
     with client(url, home) as far:

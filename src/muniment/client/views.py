@@ -45,7 +45,7 @@ def _hit(value: Json, terms: tuple[Term, ...] = ()) -> Hit:
     spans = tuple((start, end) for start, end in value["highlights"])
     return Hit(
         _record(value["record"]), value["score"], value["signals"], value["snippet"], spans, terms,
-        value["conflict"], value["archived"],
+        value["conflict"], value["archived"], tuple(value.get("duplicates", ())),
     )  # fmt: skip
 
 

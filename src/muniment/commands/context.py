@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
-from muniment.base.errors import InvalidInput, UnknownAgent
+from muniment.base.errors import InvalidInput, NotPermitted, UnknownAgent
 
 if TYPE_CHECKING:
     from muniment.agent import Agent
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
     from muniment.memory import Memory
     from muniment.peer import Peer
     from muniment.shared_banks import Banks
+
+
+def is_file_name(text: str) -> bool:
+    """Whether a text that may name a file does: one that is there, or by its ending one that should be."""
+    return text.endswith(".car") or os.path.lexists(text)
 
 
 class Tick(Protocol):
@@ -33,7 +39,12 @@ class Context:
         passphrase: Asked for the keyring's passphrase, if it has one.
         stdout: Where a file written to `-` goes; None where there is no such thing.
         options: Further keywords for opening the peer.
+
+    Attributes:
+        here: Whether whoever asks is at home on this machine: may name its files, and use its owner's key.
     """
+
+    here: bool = True
 
     def __init__(
         self,
@@ -124,9 +135,19 @@ class Context:
         """The banks, for the acting agent's key or for the owner's.
 
         Raises:
+            NotPermitted: The owner's key is asked for by somebody who is not at home here.
             UnknownAgent | Ambiguous: As for `agent`.
         """
+        if owner and not self.here:
+            raise NotPermitted(
+                "the owner's key does nothing for who asks from here",
+                "Act as the agent, or run the command where the installation is.",
+            )
         return self.standing_peer.banks if owner else self.agent(for_write=for_write).banks
+
+    def names_file(self, text: str) -> bool:
+        """Whether a text means a file of this machine; it never does to who is elsewhere, whatever lies here."""
+        return self.here and is_file_name(text)
 
     def stream(self) -> BinaryIO:
         """Where `-` leads.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
+from muniment.base.errors import InvalidInput
 from muniment.commands.context import Context
 from muniment.commands.records import BANK
 from muniment.commands.results import Checkup, Chosen, Findings
@@ -21,14 +21,16 @@ def _check(context: Context, /, *, rebuild: bool, bank: str | None) -> Result:
         return Checkup(agent.name, agent.check(rebuild=rebuild, progress=tick), rebuilt=rebuild)
 
 
-def _verify(context: Context, /, *, target: str | None, open_bodies: bool) -> Result:
-    if target is not None and (os.path.lexists(target) or target.endswith(".car")):
+def _verify(context: Context, /, *, target: str | None, open_bodies: bool, bank: str | None) -> Result:
+    if target is not None and bank is not None:
+        raise InvalidInput("`verify` is told of two things to prove", "Name a bank or a file once.")
+    if target is not None and context.names_file(target):
         from muniment.carried import verify_file
 
         keyring = context.standing_peer.host.keyring if open_bodies else None
         with context.watch("Verifying", "steps") as tick:
             return verify_file(target, keyring=keyring, progress=tick)
-    agent = context.memory(target)
+    agent = context.memory(bank if target is None else target)
     with context.watch("Verifying", "steps") as tick:
         return agent.verify(progress=tick)
 
@@ -88,14 +90,16 @@ COMMANDS = family(
         "something is refused, unreadable, missing or rolled back.",
         (
             Example("muniment verify", "prove the agent's own bank"),
+            Example("muniment verify --bank team", "a bank that is shared"),
             Example("muniment verify bank.car", "prove a file that somebody gave you"),
             Example("muniment verify bank.car --open", "and open what the keys here open"),
         ),
         (
             Param("target", "text", "A bank by id or name, or an exported file; the agent's own bank if not given",
-                  positional=True, metavar="BANK|FILE"),
+                  positional=True, metavar="BANK|FILE", file=True),
             Param("open_bodies", "flag", "Of a file: open bodies too, with the keys of this installation", False,
                   option="open"),
+            BANK,
         ),
         "read",
         False,

@@ -45,6 +45,7 @@ COMMANDS = family(
         "write",
         True,
         _rotate,
+        local=True,
     ),
     Command(
         "key mine",
@@ -56,6 +57,7 @@ COMMANDS = family(
         "write",
         True,
         _mine,
+        local=True,
     ),
     Command(
         "key not-mine",
@@ -66,5 +68,6 @@ COMMANDS = family(
         "write",
         True,
         _not_mine,
+        local=True,
     ),
 )

@@ -39,5 +39,6 @@ COMMANDS = family(
         "read",
         True,
         _mcp,
+        local=True,
     ),
 )  # fmt: skip

@@ -48,6 +48,7 @@ class Param:
         minimum, maximum: Bounds of an integer, both inclusive.
         nested: A dot in a typed name of an `object` opens an object inside it.
         either: A flag without a default, that people may say both ways: `--name` and `--no-name`.
+        file: A text that may name a file of this machine instead.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Param:
     maximum: int | None = None
     nested: bool = False
     either: bool = False
+    file: bool = False
 
     @property
     def typed_name(self) -> str:
@@ -75,6 +77,15 @@ class Param:
             return self.option
         name = self.name.replace("_", "-")
         return f"no-{name}" if self.type == "flag" and self.default is True else name
+
+    @property
+    def said_by(self) -> Mapping[str, bool]:
+        """Of a flag: the options that say it, dashes included, and what each of them says."""
+        name = self.typed_name
+        if self.either:
+            return {f"--{name}": True, f"--no-{name}": False}
+        said = self.default is not True
+        return {f"--{name}": said} | ({f"-{self.short}": said} if self.short else {})
 
 
 class Example(NamedTuple):

@@ -272,7 +272,7 @@ class MemoryService:
             from muniment.commands import invoke
             from muniment.surfaces.tools.operations import Seat
 
-            return invoke(command, Seat(self._whose()), params)
+            return invoke(command, Seat(self._whose(), here=True), params)
 
         return await self._run(work)
 

@@ -56,7 +56,8 @@ class Slash:
 
     Args:
         session: Whose agent acts, and to which banks are attached.
-        files: Whether lines may name files of this machine; a chat that strangers can write to should not.
+        files: Whether lines may name files of this machine, and use its owner's key; a chat that strangers can write
+            to should not.
     """
 
     def __init__(self, session: Session, *, files: bool = False) -> None:
@@ -100,7 +101,7 @@ class Slash:
         if is_dangerous(command.name, params) and confirmed != word_of(command.name):
             return self._ask(command, line)
         agent = self._session.agent
-        result = invoke(command.name, Seat(agent), params)
+        result = invoke(command.name, Seat(agent, here=self._files), params)
         return Reply(_here(_say(command.name, result, params)), ok=True, data=redact(result.to_json()))
 
     def _check(self, command: Command) -> None:

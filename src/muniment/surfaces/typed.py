@@ -13,7 +13,7 @@ from muniment.commands.values import from_words
 def params_of(command: Command, words: Sequence[str], *, spill: bool = False) -> dict[str, Any]:
     """What the words say, by parameter name.
 
-    Options are `--name value`, `--name=value` or `-n value`; after `--` nothing is an option.
+    Options are `--name value`, `--name=value` or `-n value`, of flags the name alone; after `--` nothing is an option.
 
     Args:
         command: Whose parameters.
@@ -40,7 +40,7 @@ def params_of(command: Command, words: Sequence[str], *, spill: bool = False) ->
         if param.type == "flag":
             if equals:
                 raise InvalidInput(f"{name} takes no value", f"Say just {name}, or leave it out.")
-            flags[param.name] = param.default is not True
+            flags[param.name] = param.said_by[name]
         elif equals or queue:
             given.setdefault(param.name, []).append(value if equals else queue.pop(0))
         else:
@@ -58,7 +58,7 @@ def usage(command: Command) -> str:
         if param.positional:
             parts.append(shown if param.required else f"[{shown}]")
         elif param.type == "flag":
-            parts.append(f"[--{param.typed_name}]")
+            parts.append(f"[{'|'.join(name for name in param.said_by if name.startswith('--'))}]")
         else:
             parts.append(f"[--{param.typed_name} {shown}]")
     return " ".join(parts)
@@ -69,8 +69,7 @@ def _is_option(word: str) -> bool:
 
 
 def _option(command: Command, name: str) -> Param:
-    options = {f"--{p.typed_name}": p for p in command.params if not p.positional}
-    options |= {f"-{p.short}": p for p in command.params if p.short and not p.positional}
+    options = {spelled: param for param in command.params for spelled in _spellings(param)}
     if name not in options:
         near = nearest(name, list(options))
         hint = f"Did you mean {near}? " if near else ""
@@ -79,6 +78,15 @@ def _option(command: Command, name: str) -> Param:
             f"{hint}Words that start with a dash go after `--`.",
         )
     return options[name]
+
+
+def _spellings(param: Param) -> list[str]:
+    """The words that name an option."""
+    if param.positional:
+        return []
+    if param.type == "flag":
+        return list(param.said_by)
+    return [f"--{param.typed_name}", *([f"-{param.short}"] if param.short else [])]
 
 
 def _place(command: Command, loose: list[str], given: dict[str, list[str]], *, spill: bool) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from muniment.base.errors import InvalidInput
 from muniment.base.ids import EntryId, VersionId
 from muniment.store.base import Naming, NamingRow, Verdict
 from muniment.testing.store_rows import Made, World, everything, version
 from muniment.testing.stores import StoreSuite
+from muniment.testing.tools import parametrize, raises
 
 
 def mixed(world: World) -> list[Made]:
@@ -30,7 +29,7 @@ class ManySuite:
     make = StoreSuite.make
     world = StoreSuite.world
 
-    @pytest.mark.parametrize("step", [1, 2, 5, -1])
+    @parametrize("step", [1, 2, 5, -1])
     def test_many_at_once_are_as_one_after_the_other(self, world: World, tmp_path: Path, step: int) -> None:
         """In any order: rows, bodies, tips and wanted ids are the same."""
         made = mixed(world)
@@ -60,7 +59,7 @@ class ManySuite:
         world.add(here)
         fresh = world.maker.entry(1, [here.id])
         for rows in ([fresh, here], [fresh, fresh]):
-            with pytest.raises(InvalidInput), world.store.write():
+            with raises(InvalidInput), world.store.write():
                 world.store.add_entries([one.row for one in rows], [one.bodies for one in rows])
         assert world.store.held([here.id, fresh.id]) == {here.id: world.store.seq_of(here.id)}
 

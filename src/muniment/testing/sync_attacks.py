@@ -8,8 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-import pytest
-
 from muniment import check, syncing
 from muniment.base import codec
 from muniment.base.errors import SyncError, SyncRefused
@@ -25,6 +23,7 @@ from muniment.syncing import SyncReport
 from muniment.testing.link import Broken, Channel, Link, Make
 from muniment.testing.replicas import Replica
 from muniment.testing.sync_world import World
+from muniment.testing.tools import MonkeyPatch, fixture, raises
 
 
 class Wire(Protocol):
@@ -64,7 +63,7 @@ class AttackSuite:
         """Serve `make` for as long as the block runs."""
         yield MemoryWire(make)
 
-    @pytest.fixture
+    @fixture
     def world(self, tmp_path: Path) -> Iterator[World]:
         """Carol's bank; nobody else holds a copy yet. Afterwards every copy is checked."""
         made = World(tmp_path)
@@ -106,7 +105,7 @@ class AttackSuite:
             for _ in range(2):
                 asked = client.receive(channel.exchange(asked[0])[0])
             world.at("carol").revoke("wim")
-            with pytest.raises(SyncRefused):
+            with raises(SyncRefused):
                 client.receive(channel.exchange(asked[0])[0])
 
     def test_an_expired_key_is_not_served_and_serves_not(self, world: World) -> None:
@@ -115,9 +114,9 @@ class AttackSuite:
         carol.control(Grant(world.replicas.keys["eve"], parse_level("write"), until=clock.ms + 60_000))
         assert self.round(world, "eve", "carol").done
         clock.ms += 60_000
-        with pytest.raises(SyncRefused):
+        with raises(SyncRefused):
             self.round(world, "eve", "carol")
-        with pytest.raises(SyncRefused):
+        with raises(SyncRefused):
             self.round(world, "wim", "eve")
 
     def test_hello_replayed_opens_nothing(self, world: World) -> None:
@@ -144,7 +143,7 @@ class AttackSuite:
         link = Link(
             world.make("carol"), binding=b"https://middle.example", binding_there=b"https://carol.example"
         )
-        with pytest.raises(SyncRefused):
+        with raises(SyncRefused):
             world.sync("wim", "carol", link)
 
     def test_a_server_has_to_prove_its_key(self, world: World) -> None:
@@ -155,7 +154,7 @@ class AttackSuite:
         greeted = messages.encode(Greeted(b"s" * 16, b"r" * 16))
         client.start()
         client.receive(greeted)
-        with pytest.raises(SyncRefused, match="did not prove"):
+        with raises(SyncRefused, match="did not prove"):
             client.receive(messages.encode(Welcome(world.replicas.keys["carol"], bytes(64))))
 
     # Hostile bytes
@@ -205,7 +204,7 @@ class AttackSuite:
         assert texts(world.at("vera")) == ["before"]
         assert same(world.at("vera"), world.at("carol"))
 
-    def test_what_a_cut_accepts_comes_whole(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_what_a_cut_accepts_comes_whole(self, world: World, monkeypatch: MonkeyPatch) -> None:
         """A new replica takes the accepted past of a cut key, the newest first, so that none of it has to wait."""
         self.round(world, "wim", "carol")
         for number in range(60):
@@ -227,9 +226,7 @@ class AttackSuite:
         assert (stored.new, stored.void) == (0, 300)
         assert sum(1 for _ in world.at("carol").bank.store.entries()) == before
 
-    def test_a_flood_of_waiting_entries_is_bounded(
-        self, world: World, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_flood_of_waiting_entries_is_bounded(self, world: World, monkeypatch: MonkeyPatch) -> None:
         """A member that pins an unknown past brings a round's worth of waiting entries at most."""
         monkeypatch.setattr("muniment.intake.LIMITS", _Fewer(20))
         self.round(world, "wim", "carol")

@@ -7,3 +7,4 @@ import pytest
 fixture = pytest.fixture
 raises = pytest.raises
 parametrize = pytest.mark.parametrize
+MonkeyPatch = pytest.MonkeyPatch

@@ -190,7 +190,7 @@ def test_a_smaller_grant_narrows_and_keeps_history(team: Memory, ava: Agent, ben
     ben.bank("team").remember("honest work")
     ava.banks.grant("team", "ben", "read")
     assert texts(team) == {"we build with nix", "honest work"}
-    assert state_of(ava._home(), ben, ava) == [("read", "standing")]
+    assert state_of(ava.peer, ben, ava) == [("read", "standing")]
     with pytest.raises(NotPermitted):
         ben.bank("team").remember("x")
     assert team.verify().void == 0
@@ -200,9 +200,9 @@ def test_a_larger_grant_takes_the_place_of_a_smaller_one(team: Memory, ava: Agen
     """From read to write and on to admin, and back to relay, which loses the key."""
     for level in ("read", "write", "admin"):
         ava.banks.grant("team", "ben", level)
-    assert state_of(ava._home(), ben, ava) == [("admin(1)", "standing")]
+    assert state_of(ava.peer, ben, ava) == [("admin(1)", "standing")]
     ava.banks.grant("team", "ben", "relay")
-    assert state_of(ava._home(), ben, ava) == [("relay", "standing")]
+    assert state_of(ava.peer, ben, ava) == [("relay", "standing")]
     with pytest.raises(NotPermitted):
         ben.bank("team").list()
     current = team._bank.authority.current_epoch(ava._bank.host.clock.now_ms())
@@ -546,7 +546,7 @@ def test_anybody_may_leave(team: Memory, ava: Agent, ben: Agent) -> None:
     """A reader revokes itself; it needs nobody's leave."""
     ava.banks.grant("team", "ben", "read")
     ben.banks.revoke("team", "ben")
-    assert state_of(ava._home(), ben, ava) == [("read", "cut")]
+    assert state_of(ava.peer, ben, ava) == [("read", "cut")]
 
 
 def test_adopting_takes_back_what_a_cut_left_out(peer: Peer, team: Memory, ava: Agent, ben: Agent) -> None:

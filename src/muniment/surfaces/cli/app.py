@@ -106,32 +106,35 @@ def run(given: Globals, command: Command, words: dict[str, Sequence[str]]) -> No
         if value is not None:
             params[param.name] = value
     with CommandLine(given, output) as context:
-        result = _done(given, command, context, params)
-        if getattr(result, "path", None) == STDIN:
-            # The stream itself is the answer; the report would spoil it.
-            if output.person_at_stderr:
-                output.error(f"{_plain(command.name)(result)}")
-        elif given.json:
-            output.json(result.to_json())
-        elif output.person:
-            from muniment.surfaces.cli.pretty import DRAW
+        if given.url is None:
+            if given.key_file is not None:
+                raise InvalidInput("--key-file signs what goes to --url, and there is none", "Give both.")
+            result = invoke(command.name, context, params)
+            _show(command.name, result, output, as_json=given.json)
+        else:
+            from muniment.surfaces.cli.remote import ask, read_as_told
 
-            output.rich(DRAW[command.name](result))
-        elif text := _plain(command.name)(result):
-            output.text(text)
+            result = ask(command, context, given.url, given.key_file, params)
+            with read_as_told():
+                _show(command.name, result, output, as_json=given.json)
     if getattr(result, "ok", True) is False:
         raise click.exceptions.Exit(1)
 
 
-def _done(given: Globals, command: Command, context: Context, params: dict[str, Any]) -> Result:
-    """What the command gives: here, or where `--url` leads."""
-    if given.url is None:
-        if given.key_file is not None:
-            raise InvalidInput("--key-file signs what goes to --url, and there is none", "Give both.")
-        return invoke(command.name, context, params)
-    from muniment.surfaces.cli.remote import ask
+def _show(name: str, result: Result, output: Output, *, as_json: bool) -> None:
+    """A result to whoever looks."""
+    if getattr(result, "path", None) == STDIN:
+        # The stream itself is the answer; the report would spoil it.
+        if output.person_at_stderr:
+            output.error(f"{_plain(name)(result)}")
+    elif as_json:
+        output.json(result.to_json())
+    elif output.person:
+        from muniment.surfaces.cli.pretty import DRAW
 
-    return ask(command, context, given.url, given.key_file, params)
+        output.rich(DRAW[name](result))
+    elif text := _plain(name)(result):
+        output.text(text)
 
 
 def _plain(name: str) -> Callable[[Any], str]:

@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from muniment.verify import VerifyReport
 
 LINE = 160
+# What a proof lists one by one, and how each of them is called.
+LISTED = {
+    "refused": "refused",
+    "void_entries": "no effect",
+    "missing": "missing",
+    "rolled_back": "rolled back",
+}
 
 
 def _fields(rows: Iterable[tuple[str, Any]]) -> str:
@@ -330,25 +337,19 @@ def _checkup(result: Checkup) -> str:
 
 def finding_lines(result: VerifyReport) -> list[str]:
     """Each thing that is refused, void, waiting, missing or rolled back, with its author and reason."""
-    rows = [
-        *(("refused", name, "", reason) for name, reason in result.refused),
-        *(("no effect", name, author, reason) for name, author, reason in result.void_listed),
-        *(("missing", name, author, reason) for name, author, reason in result.missing),
-        *(("rolled back", name, author, reason) for name, author, reason in result.rolled_back),
-    ]
+    values = result.to_json()
     return [
-        f"{kind}: {one_line(name, 70)}: {one_line(reason, 2 * LINE)}" + (f" (by {author})" if author else "")
-        for kind, name, author, reason in rows
+        f"{kind}: {one_line(row['id'], 70)}: {one_line(row['reason'], 2 * LINE)}"
+        + (f" (by {one_line(row['author'])})" if row.get("author") else "")
+        for name, kind in LISTED.items()
+        for row in values[name]
     ]
 
 
 def verify_rows(result: VerifyReport) -> list[tuple[str, Any]]:
     """The counts of a proof, as names and values; what is listed one by one is left out."""
-    values = result.to_json()
-    for name in ("refused", "void_entries", "missing", "rolled_back"):
-        del values[name]
-    if result.file is not None:
-        about = result.file
+    values = {name: value for name, value in result.to_json().items() if name not in LISTED}
+    if about := values.get("file"):
         values["file"] = f"{about['name']}, exported {utc(about['exported_at_ms'])} by {about['exported_by']}"
     return report_rows(values)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from muniment.base.errors import InvalidInput
-from muniment.commands.context import Context
+from muniment.base.errors import BadAnswer, InvalidInput
+from muniment.commands.context import Context, is_file_name
 from muniment.commands.table import Command
 from muniment.commands.values import checked
 
@@ -19,23 +20,39 @@ _METHODS = {
 }
 
 
-class Shape(dict[str, Any]):
-    """A JSON object whose members can be read as attributes, as those of the views that it was made from."""
+# Members whose own names are a user's words or ids, and no attributes of a view.
+_MAPS = frozenset(
+    {"metadata", "settings", "signals", "index", "versions", "authors", "unreadable", "findings"}
+)
+# Parts of a view whose members stand among the view's own in JSON.
+_FLAT = frozenset({"found", "invite", "record"})
+
+
+class Shape:
+    """A JSON object whose members are read as attributes, as those of the view that it was made from."""
 
     def __init__(self, value: Mapping[str, Any]) -> None:
-        super().__init__({name: _shaped(item) for name, item in value.items()})
-        self.__dict__.update(self)
+        self._whole = value
+        self.__dict__.update((name, _shaped(name, item)) for name, item in value.items())
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _FLAT:
+            return self
+        raise AttributeError(name)
+
+    def to_json(self) -> Any:
+        """The object as it came."""
+        return self._whole
 
 
 class Answer(Shape):
     """A result: it iterates over its list, if it has one, as the results of commands do."""
 
     def __init__(self, value: Mapping[str, Any]) -> None:
-        self._whole = value
-        if isinstance(value.get("hit"), Mapping) and "terms" in value:  # they stand beside the hit in JSON
-            value = {**value, "hit": {**value["hit"], "terms": value["terms"]}}
         super().__init__(value)
-        self._rows = next((item for item in self.values() if isinstance(item, list)), [])
+        if isinstance(self.__dict__.get("hit"), Shape):  # its terms stand beside it in JSON
+            self.hit.terms = self.terms
+        self._rows = next((item for item in self.__dict__.values() if isinstance(item, list)), [])
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._rows)
@@ -43,18 +60,30 @@ class Answer(Shape):
     def __len__(self) -> int:
         return len(self._rows)
 
-    def __bool__(self) -> bool:
-        return True
-
-    def to_json(self) -> Any:
-        """The result as it came."""
-        return self._whole
+    def __getitem__(self, place: int) -> Any:
+        return self._rows[place]
 
 
-def _shaped(value: Any) -> Any:
+def _shaped(name: str, value: Any) -> Any:
     if isinstance(value, Mapping):
-        return Shape(value)
-    return [_shaped(item) for item in value] if isinstance(value, list) else value
+        return value if name in _MAPS else Shape(value)
+    return [_shaped("", item) for item in value] if isinstance(value, list) else value
+
+
+@contextmanager
+def read_as_told() -> Iterator[None]:
+    """While an answer is shown: what it lacks is the server's fault, which may be of another version.
+
+    Raises:
+        BadAnswer: It lacks something, or holds something else.
+    """
+    try:
+        yield
+    except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
+        raise BadAnswer(
+            f"the answer lacks what it should have: {type(error).__name__}",
+            "The server may be of another version; --json shows what it sent.",
+        ) from error
 
 
 def ask(
@@ -72,6 +101,12 @@ def ask(
             f"`{command.name}` is an affair of the installation itself, and not done from afar",
             "Run it there, without --url.",
         )
+    for param in command.params:
+        if param.file and is_file_name(str(params.get(param.name) or "")):
+            raise InvalidInput(
+                f"{str(params[param.name])[:120]!r} is a file of this machine, and not looked at from afar",
+                "Leave --url out; a bank of that name goes by its id.",
+            )
     checked(command, params)
     from muniment.client import Client, key_from_file, key_from_peer
 

@@ -24,7 +24,7 @@ def attachment_line(result: Attachment) -> str:
 
 def config_rows(result: RecallConfigured) -> list[tuple[str, Any]]:
     """The settings by name, as they are typed."""
-    return [(name, _said(name, value)) for name, value in result.values.items()]
+    return [(name, _said(name, value)) for name, value in result.to_json().items() if name != "agent"]
 
 
 def _said(name: str, value: Any) -> str:

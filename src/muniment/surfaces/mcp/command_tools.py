@@ -101,8 +101,8 @@ def question(name: str, arguments: Mapping[str, Any]) -> tuple[str, str] | None:
 class _Watched(Seat):
     """A seat whose long work is reported."""
 
-    def __init__(self, agent: Agent, report: Report) -> None:
-        super().__init__(agent)
+    def __init__(self, agent: Agent, report: Report, *, remote: bool) -> None:
+        super().__init__(agent, here=not remote)
         self._report = report
 
     @contextmanager
@@ -115,14 +115,22 @@ class _Watched(Seat):
         yield tick
 
 
-def call(agent: Agent, name: str, arguments: Any, report: Report) -> Answer:
-    """Run a command for an agent."""
+def call(agent: Agent, name: str, arguments: Any, report: Report, *, remote: bool) -> Answer:
+    """Run a command for an agent.
+
+    Args:
+        agent: Who acts.
+        name: The tool's name.
+        arguments: What it was told.
+        report: Told of long work.
+        remote: Whether the caller is on another machine.
+    """
     from muniment.surfaces.cli.plain import WRITE
 
     command = command_of(name)
     assert command is not None  # noqa: S101 - it was offered
     try:
-        result = invoke(command, _Watched(agent, report), arguments or {})
+        result = invoke(command, _Watched(agent, report, remote=remote), arguments or {})
     except MunimentError as error:
         return Answer(redact(sentence(error)), ok=False, error=error.name)
     return Answer(redact(WRITE[command](result)), data=redact(result.to_json()))

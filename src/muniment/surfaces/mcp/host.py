@@ -129,7 +129,7 @@ class Host:
         """Answer a call."""
         kit = self._kit(grant)
         if name.startswith(command_tools.PREFIX) and self._offered(grant, name):
-            return command_tools.call(kit.agent, name, arguments, report)
+            return command_tools.call(kit.agent, name, arguments, report, remote=self._remote)
         tool = next((tool for tool in self._set.tools if tool.name == name), None)
         if tool is not None and tool.operation not in _READS and grant.rights != "write":
             return Answer(f"`{name}` writes, and this access may only read.", ok=False, error="NotPermitted")

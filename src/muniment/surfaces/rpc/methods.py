@@ -46,6 +46,8 @@ def methods() -> Mapping[str, Command]:
 class Served(Context):
     """Where a command runs for a caller from afar: an open peer, and the one agent that the caller may act for."""
 
+    here = False
+
     def __init__(self, peer: Peer, caller: Caller) -> None:
         super().__init__(peer.home, caller.agent.name)
         self._peer, self._caller = peer, caller

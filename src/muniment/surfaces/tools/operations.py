@@ -17,11 +17,16 @@ if TYPE_CHECKING:
 
 
 class Seat(Context):
-    """Where the commands of an agent's tools run: its identity is that of whoever opened it, never an argument."""
+    """Where the commands of an agent's tools run: its identity is that of whoever opened it, never an argument.
 
-    def __init__(self, agent: Agent) -> None:
+    Args:
+        agent: The agent that sits here.
+        here: Whether whoever asks is at home on this machine, as `Context.here` says.
+    """
+
+    def __init__(self, agent: Agent, *, here: bool = False) -> None:
         super().__init__(agent.peer.home, agent.name)
-        self._agent = agent
+        self._agent, self.here = agent, here
 
     @property
     def peer(self) -> Peer:
