@@ -14,6 +14,7 @@ import subprocess
 import sys
 
 from benchmarks import (
+    archive,
     authority,
     cold,
     common,
@@ -50,7 +51,7 @@ NAMES = (
         "sync_http",
         "web",
     ),
-    *("locomo", "vectors", "scale", "fusion", "auto_recall", "recall", "integrity"),
+    *("locomo", "vectors", "scale", "fusion", "auto_recall", "recall", "integrity", "archive"),
 )
 OWN_TABLES = {"words", "locomo", "vectors", "scale", "fusion", "auto_recall", "recall", "integrity"}
 
@@ -67,8 +68,10 @@ ALONE = {
 }
 
 
-def ours(name: str, *, quick: bool, million: bool) -> Report:
+def ours(name: str, *, quick: bool, million: bool, data: str | None) -> Report:
     """One benchmark that reports its bars."""
+    if name == "archive":
+        return archive.bench(quick=quick, data=data)
     if name in ALONE:
         return ALONE[name].bench(quick=quick)
     module = {
@@ -116,7 +119,7 @@ def main() -> int:
             if not args.json:
                 failed |= other(name, quick=args.quick, million=args.million, data=args.data)
             continue
-        report = ours(name, quick=args.quick, million=args.million)
+        report = ours(name, quick=args.quick, million=args.million, data=args.data)
         reports.append(report)
         if not args.json:
             report.show()

@@ -7,6 +7,7 @@ no flag, name or index says otherwise.
 from __future__ import annotations
 
 import hashlib
+import shutil
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from muniment.store.base import BankStore
 from muniment.witness import Witness
 
 if TYPE_CHECKING:
+    from muniment.archive_room import ArchiveRoom
     from muniment.counted import Counted
     from muniment.meaning import Meaning
     from muniment.recall.lexical import WordIndex
@@ -38,7 +40,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What a peer gives to each of its banks; `meaning`, `reranking` and `witness` where they are configured."""
+    """What a peer gives to each of its banks; `meaning`, `reranking` and `witness` where they are configured.
+
+    `archive` is where its packs lie.
+    """
 
     keyring: Keyring
     journal: Journal
@@ -48,6 +53,7 @@ class Host:
     meaning: Meaning | None = None
     reranking: Reranking | None = None
     witness: Witness | None = None
+    archive: ArchiveRoom | None = None
 
 
 class Bank:
@@ -70,8 +76,10 @@ class Bank:
         self._keys: dict[bytes, EpochKeys] = {}
         self._counted: Counted | None = None
         self._writes = 0  # depth of `write`
-        self._erased: set[int] = set()  # ords whose words still have to leave the index
-        self._scrub_due = False
+        self.settled = (
+            0  # by this process: 1, what erases ask was destroyed; 2, and what they lack was signed
+        )
+        self._traced: bool | None = None  # whether traces of erased words may be left; None: not known
         self._kept: dict[bytes, EntryId | None] = {}
         self._witnessed = host.witness is None  # compared with the witness by this process
 
@@ -122,7 +130,7 @@ class Bank:
         with self._transaction() as authority:
             yield authority
         if not self._writes:
-            self._scrub()
+            self.sweep()
             if self.host.witness is not None and self._witnessed:
                 self.host.witness.note(self.store, self.host.keyring.keys())
 
@@ -151,25 +159,58 @@ class Bank:
         """Destroy a body now, and its traces in log and index once the transaction is on the disk."""
         self.store.erase_bodies([place])
         row = self.store.version_at(version)
-        self._erased.update([] if row is None else [row.ord])
-        self._scrub_due = True
+        self.store.trace([0 if row is None else row.ord])
+        self._traced = None
 
-    def _scrub(self) -> None:
-        """Leave nothing of what was erased; where somebody still reads the past, the next write tries again."""
-        if not self._scrub_due:
-            return
+    def sweep(self) -> bool:
+        """Leave nothing of what was erased in logs and indexes; what was to do is kept in the bank until it is done.
+
+        Not inside a write or read.
+
+        Returns:
+            False where somebody still reads the past or looks after an index: the next write tries again.
+        """
+        if self._traced is None:
+            self._traced = bool(self.store.traces())
+        if not self._traced:
+            return True
+        traces = self.store.traces()
         try:
             self.store.scrub()
         except StoreBusy:
-            return
-        self._scrub_due = False
-        if self._erased and self._index_folder is not None and self._index_folder.exists():
+            return False
+        if not self._purge([number for number in traces if number]):
+            return False
+        with self.store.write():
+            self.store.untrace(traces)
+        self._traced = False
+        return True
+
+    def _purge(self, ords: list[int]) -> bool:
+        """Take rows out of the indexes' files; those of models that nobody asks for here are made anew when needed."""
+        if not ords or self._index_folder is None:
+            return True
+        done = True
+        if self._index_folder.exists():
             self.index.refresh()
-            self.index.purge(sorted(self._erased))
+            done = self.index.purge(ords)
         for vectors in self._vectors.values():
             vectors.refresh()
-            vectors.purge(sorted(self._erased))
-        self._erased.clear()
+            done = vectors.purge(ords) and done
+        if self._vector_folder.exists():
+            known = {self._model_folder(*model) for model in self._vectors}
+            for folder in set(self._vector_folder.iterdir()) - known:
+                shutil.rmtree(folder, ignore_errors=True)
+                done = done and not folder.exists()
+        return done
+
+    @property
+    def _vector_folder(self) -> Path:
+        assert self._index_folder is not None  # noqa: S101 - only a bank that is being founded has none
+        return self._index_folder.with_name(self._index_folder.name + ".vectors")
+
+    def _model_folder(self, model: str, dimension: int) -> Path:
+        return self._vector_folder / hashlib.sha256(f"{dimension} {model}".encode()).hexdigest()[:16]
 
     @contextmanager
     def _transaction(self) -> Iterator[Authority]:
@@ -228,12 +269,10 @@ class Bank:
         """The vector index of one model; derived, as the word index is."""
         found = self._vectors.get((model, dimension))
         if found is None:
-            assert self._index_folder is not None  # noqa: S101 - only a bank that is being founded has none
             from muniment.meaning import BankVectors
             from muniment.recall.vectors import VectorIndex
 
-            name = hashlib.sha256(f"{dimension} {model}".encode()).hexdigest()[:16]
-            folder = self._index_folder.with_name(self._index_folder.name + ".vectors") / name
+            folder = self._model_folder(model, dimension)
             found = VectorIndex(folder, BankVectors(self, model), dimension, model=model)
             self._vectors[model, dimension] = found
         return found

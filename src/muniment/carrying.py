@@ -16,6 +16,7 @@ from muniment.bank import Bank
 from muniment.base.errors import LimitExceeded, MunimentError, Refused, RefusedFile
 from muniment.base.ids import BankId, EntryId, cid_of, cid_text
 from muniment.carried import opened
+from muniment.fetching import archived_body
 from muniment.ledger.entry import Header, check_body, reload
 from muniment.platform import files
 from muniment.portable import car, manifest
@@ -139,6 +140,7 @@ class _Out:
                 heads.discard(parent)
                 named.add(parent)
         absent = sum(1 for _ in self._bank.store.absent())
+        absent += sum(archived_body(self._bank, *place) is None for place in self._bank.store.released())
         now = self._bank.host.clock.now_ms()
         return Manifest(
             self._bank.id, self._key, now, tuple(sorted(heads)), count, bodies - absent, len(self._blobs)
@@ -150,11 +152,14 @@ class _Out:
         stream.write(car.header(cid_of(root)))
         stream.write(car.block(cid_of(root), root))
         store, total = self._bank.store, self.manifest.entries
+        released = set(store.released())
         for number, row in enumerate(store.entries(), 1):
             stream.write(car.block(row.id, row.envelope))
             refs = reload(row.envelope).header.acts
             bodies = store.bodies([(row.seq, act) for act in range(len(refs))])
-            for ref, sealed in zip(refs, bodies, strict=True):
+            for act, (ref, held) in enumerate(zip(refs, bodies, strict=True)):
+                in_archive = held is None and (row.seq, act) in released
+                sealed = archived_body(self._bank, row.seq, act) if in_archive else held
                 if sealed is not None:
                     check_body(ref, sealed)
                     stream.write(car.block(car.body_cid(ref.digest), sealed))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from muniment.bank import Bank
-from muniment.project import Projector
-from muniment.receiving import project
+from muniment.receiving import project_all
 from muniment.store.base import Problem, Progress, State, Verdict
 
 
@@ -18,6 +17,8 @@ def check(bank: Bank, progress: Progress | None = None) -> list[Problem]:
         problems += _verdicts(bank, _part(progress, total, total))
         problems += _index(bank)
         problems += _vectors(bank)
+        problems += _blobs(bank)
+        problems += _erased(bank)
     return problems
 
 
@@ -93,19 +94,46 @@ def _vectors(bank: Bank) -> list[Problem]:
     return problems
 
 
+def _blobs(bank: Bank) -> list[Problem]:
+    """The packs that hold archived texts must be there, and be what they were."""
+    if not bank.store.figures().archived:
+        return []
+    from muniment.blob_care import problems  # only those who archive pay for it
+
+    return list(problems(bank))
+
+
+def _erased(bank: Bank) -> list[Problem]:
+    """Of what was erased nothing may be left, in rows, free pages, older copies or indexes."""
+    if not bank.authority.erasures and not bank.store.figures().dead_bytes:
+        return []
+    from muniment.erasing import overdue  # only where something was erased
+
+    step = "Erase again, or run any command that writes: what was begun is ended."
+    left = [Problem("erased", said, step) for said in bank.store.remains()]
+    if count := overdue(bank):
+        left.append(Problem("erased", f"{count} bodies that were erased are still here", step))
+    if count := len(bank.store.traces()):
+        left.append(Problem("erased", f"the log or an index may still hold words of {count} memories", step))
+    if count := _indexed(bank):
+        left.append(Problem("erased", f"the word index still holds {count} erased memories", step))
+    return left
+
+
+def _indexed(bank: Bank) -> int:
+    """How many erased versions have words in the index's files, destroyed ones."""
+    erasures = bank.authority.erasures
+    rows = [row for one in erasures if (row := bank.store.version_at(one)) is not None]
+    bodies = bank.store.bodies([(row.seq, row.act) for row in rows])
+    gone = [row.ord for row, body in zip(rows, bodies, strict=True) if body is None]
+    return bank.index.holding(gone)
+
+
 def rebuild(bank: Bank, progress: Progress | None = None) -> None:
     """Empty the derived tables, rule on every entry again, project all of them, and make the index anew.
 
     One transaction: a reader sees the old tables or the new ones, and a kill leaves the old.
     """
     with bank.write():
-        bank.store.reset_derived()
-        total = bank.store.figures().entries
-        for number, seq in enumerate([row.seq for row in bank.store.entries()], 1):
-            row = bank.store.entry_at(seq)
-            bank.store.rule(seq, Verdict[bank.rulings.rule(row).verdict.name], readable=True)
-            project(bank, bank.store.entry_at(seq), settle=False)
-            if progress:
-                progress(number, total)
-        Projector(bank.store, bank.rulings.authority).settle_all()
+        project_all(bank, progress)
     bank.tidy(force=True)  # the index sees another generation and starts anew

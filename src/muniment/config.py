@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -58,6 +59,7 @@ class Settings:
         witness: A file outside this folder that remembers how far each bank was; None for none.
         default_memory_banks: Banks that agents get once and that are attached to their sessions.
         embedding: What turns text into vectors: the block of `muniment.embed.options`; None for words alone.
+        archive: What goes into the archive and where it lies: the block of `muniment.archive.options`.
         rerank: What looks at the best records again: the block of `muniment.embed.rerank_options`; None for nothing.
         serve: Where others reach this peer: the block of `muniment.sync_options.check_serve`.
         sync: How it syncs in the background: the block of `muniment.sync_options.sync_options`.
@@ -80,6 +82,7 @@ class Settings:
     witness: str | None = None
     default_memory_banks: tuple[DefaultBank, ...] = ()
     embedding: Mapping[str, Any] | None = None
+    archive: Mapping[str, Any] | None = None
     rerank: Mapping[str, Any] | None = None
     serve: Mapping[str, Any] | None = None
     sync: Mapping[str, Any] | None = None
@@ -139,7 +142,7 @@ def from_mapping(values: Any, where: str) -> Settings:
             raise InvalidInput(
                 f"{where}: unknown setting {str(name)[:40]!r}", f"Settings are {', '.join(known)}."
             )
-        if name in {"embedding", "rerank", "serve", "sync"}:
+        if name in _READERS:
             _check_block(str(name), value, where)
         elif name == "default_memory_banks":
             values = {**values, name: _default_banks(value, where)}
@@ -155,21 +158,29 @@ def _check_block(name: str, value: Any, where: str) -> None:
     """Refuse a block that has no meaning. Its values are not repeated: one may be a key, misplaced."""
     if value is None:
         return
-    from muniment.embed.options import options
-    from muniment.embed.rerank_options import rerank_options
-    from muniment.sync_options import check_serve, sync_options
-
-    checks: dict[str, Callable[[Any], object]] = {
-        "embedding": options, "rerank": rerank_options, "serve": check_serve, "sync": sync_options,
-    }  # fmt: skip
-    check = checks[name]
     try:
-        check(value)
+        _block_reader(name)(value)
     except InvalidInput as error:
         fault = error
     else:
         return
     raise InvalidInput(f"{where}: {fault.message}", fault.next_step)
+
+
+_READERS = {
+    "embedding": "embed.options:options",
+    "rerank": "embed.rerank_options:rerank_options",
+    "archive": "archive.options:options",
+    "serve": "sync_options:check_serve",
+    "sync": "sync_options:sync_options",
+}
+
+
+def _block_reader(name: str) -> Callable[[Any], object]:
+    """What reads a block, brought only where there is one."""
+    module, _, reader = _READERS[name].partition(":")
+    found: Callable[[Any], object] = getattr(import_module(f"muniment.{module}"), reader)
+    return found
 
 
 def _default_banks(value: Any, where: str) -> tuple[DefaultBank, ...]:

@@ -9,6 +9,7 @@ from muniment.ledger.acts import Remember
 from muniment.opening import Opener
 from muniment.recall.corpus import Row, Watermark
 from muniment.recall.speakers import speaker_in
+from muniment.shelf import Stubs, indexed
 from muniment.store.base import State, VersionRow
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class BankCorpus(Followed):
                 break
             for i, act in zip(shut, opener.remembered([rows[i] for i in shut]), strict=True):
                 opened[i] = act
+        self._from_stubs(rows, opened, openers)
         return [
             Row(
                 row.ord,
@@ -82,6 +84,16 @@ class BankCorpus(Followed):
             )
             for row, act in zip(rows, opened, strict=True)
         ]
+
+    def _from_stubs(
+        self, rows: Sequence[VersionRow], opened: list[Remember | None], openers: Sequence[Opener]
+    ) -> None:
+        """Put the words of stubs where the text lies in the archive."""
+        shut = [i for i, act in enumerate(opened) if act is None and rows[i].state not in GONE]
+        if shut:
+            finder = Stubs(self._bank.store, self._bank.authority, openers)
+            for i, stub in zip(shut, finder.of_rows([rows[i] for i in shut]), strict=True):
+                opened[i] = None if stub is None else indexed(stub)
 
 
 def parts_of(act: Remember) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from muniment.peer import Peer
 
 OK, WARN, FAIL = "ok", "warn", "fail"
+_ASKED = 100  # packs that a store is asked for
 _LIBRARIES = ("apsw", "pynacl", "libipld", "numpy", "orjson", "PyStemmer")
 
 
@@ -39,7 +40,29 @@ def examine(peer: Peer) -> list[Finding]:
     if peer.exists:
         findings += _keys(peer)
         findings += [finding for info in _agents(peer, findings) for finding in _bank(peer, info)]
-    return [*findings, *_witness(peer), *_others(peer), *_embedder(peer)]
+    return [*findings, *_witness(peer), *_others(peer), *_archive(peer), *_embedder(peer)]
+
+
+def _archive(peer: Peer) -> Iterator[Finding]:
+    """The place of the packs is asked for one thing that it has, or should have."""
+    room = peer.archive
+    if not room.begun and room.options.store == "folder":
+        return
+    try:
+        index, blobs = room.packs.index, room.packs.blobs
+        packs, payloads, size = index.figures()
+        missing = [row for row in index.packs()[:_ASKED] if not blobs.has(row.name)]
+        if not packs:
+            next(iter(blobs.list()), None)  # does it answer at all?
+    except MunimentError as error:
+        yield Finding("archive", FAIL, error.message, error.next_step)
+        return
+    said = f"{payloads} texts in {packs} packs, {size / 1e6:.1f} MB, at {blobs.place}"
+    if missing:
+        step = "Bring the blobs back, or fetch them from peers; `muniment check` names them."
+        yield Finding("archive", FAIL, f"{len(missing)} of {packs} packs are missing at {blobs.place}", step)
+    else:
+        yield Finding("archive", OK, said)
 
 
 def _program() -> Finding:

@@ -21,9 +21,10 @@ from muniment.ledger.acts import Act
 from muniment.ledger.authority import Authority
 from muniment.ledger.authority import Verdict as Worth
 from muniment.ledger.entry import Entry
+from muniment.ledger.stub import Stub
 from muniment.opening import NoKey, Opener
 from muniment.project import Projector
-from muniment.receiving import Receiver, project, rerule_waiting
+from muniment.receiving import Receiver, bring_in, project, rerule_waiting
 from muniment.store.base import EntryRow, Verdict
 from muniment.sync.packing import Parcel
 
@@ -218,14 +219,20 @@ class Intake(Receiver):
         ]
         if pairs:
             Projector(self._store, authority).fresh(pairs)
+        for row, said in pairs:
+            bring_in(self._bank, row, said)
+        for (entry, _), seq, acts in zip(plain, seqs, opened, strict=True):
+            # The stub of an archived one may be here already.
+            if isinstance(acts, NoKey) and acts.missing_body:
+                project(self._bank, _row(entry, readable=True, seq=seq))
 
     def _acts(
         self, authority: Authority, entry: Entry, bodies: Sequence[bytes | None]
-    ) -> list[Act] | NoKey | None:
+    ) -> list[Act | Stub] | NoKey | None:
         """The acts of an entry that is not stored yet, by any key of this peer; None if it is unreadable."""
         if self._openers is None or self._openers[0] is not authority:
             self._openers = authority, self._bank.openers()
-        outcome: list[Act] | NoKey = NoKey(missing_body=False)
+        outcome: list[Act | Stub] | NoKey = NoKey(missing_body=False)
         for opener in self._openers[1]:
             try:
                 outcome = opener.acts(entry, bodies)

@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from muniment.bank import Bank
+from muniment.base.errors import InvalidInput
 from muniment.base.ids import cid_text, parse_record
 from muniment.care import Care
 from muniment.forgetting import clear, forget, unclear
 from muniment.forgetting import undo as unforget
 from muniment.identity.did import to_did
+from muniment.memory_archive import ArchiveFace
 from muniment.playbook_face import PlaybookFace
 from muniment.query import Asker, Time, Where, to_ms
 from muniment.reading import Names, Reader
@@ -22,6 +24,7 @@ from muniment.views import Cleared, Hits, Record, Remembered, Stats, Why
 from muniment.writing import Writer
 
 if TYPE_CHECKING:
+    from muniment.erasing import Erased
     from muniment.peer import Peer
     from muniment.trust import Weights
 
@@ -31,7 +34,7 @@ Skills = list[Skill]
 _TIDY_EVERY = 256  # writes of one process between two looks at the index's tail
 
 
-class Memory(Care, PlaybookFace):
+class Memory(Care, PlaybookFace, ArchiveFace):
     """What one agent keeps and finds in one bank, with its own key. Made by `Agent.bank`.
 
     Where the bank is no agent's own, `source` and `kind` of a record are relative to the agent that asks.
@@ -159,13 +162,49 @@ class Memory(Care, PlaybookFace):
         act = unforget if undo else forget
         return act(self._bank, self._key, self._reader, ref)
 
-    def clear(self, *, undo: bool = False) -> Cleared:
+    def erase(
+        self, ref: str | None = None, *, key: str | None = None, version: bool = False, dry_run: bool = False
+    ) -> Erased:
+        """Destroy the bytes of a record, here and on every replica that syncs. It can't be undone.
+
+        Args:
+            ref: A record id, a key or a version: all versions of that record go, since without the newest the one
+                before it would be shown again.
+            key: In place of `ref`: a record key, of which late versions by the same authors go too.
+            version: Only the version that `ref` names.
+            dry_run: Only tell what would go.
+
+        Raises:
+            InvalidInput: Not exactly one of `ref` and `key` is given, or `ref` names no version.
+            UnknownRecord | Ambiguous | NotPermitted: As their names say.
+            StorageError: Nothing was erased.
+        """
+        from muniment.erasing import erase, erase_key
+
+        self._settle()
+        if (ref is None) is (key is None) or (key is not None and version):
+            raise InvalidInput("one record has to be named", "Name a record, or its key with `key`.")
+        if ref is not None:
+            return erase(self._bank, self._key, self._reader, ref, only_version=version, dry_run=dry_run)
+        return erase_key(self._bank, self._key, key or "", dry_run=dry_run)
+
+    def clear(self, *, undo: bool = False, erase: bool = False) -> Cleared:
         """Forget all live records of the bank; `undo` brings back what was forgotten by this last.
+
+        With `erase` all versions go for good that the key may erase, hidden ones too.
 
         Raises:
             UnknownRecord: There is nothing to undo.
+            InvalidInput: Both are asked for.
             NotPermitted | WaitingForKey | KeyUsedElsewhere | StorageError: As their names say.
         """
+        if erase:
+            from muniment.erasing import erase_all
+
+            if undo:
+                raise InvalidInput("what is erased can't be brought back", "Leave out one of them.")
+            receipt = erase_all(self._bank, self._key)
+            return Cleared(self.name, len(receipt.versions), erased=receipt)
         act = unclear if undo else clear
         return Cleared(self.name, act(self._bank, self._key), undone=undo)
 
@@ -186,7 +225,12 @@ class Memory(Care, PlaybookFace):
             return weigh(self._bank, config, asking(self._own, self._key), unasked=False)
 
     def _settle(self) -> None:
-        """Cut what has expired, if this is an admin's key: its next write is the time for it."""
+        """Cut what has expired, if this is an admin's key: its next write is the time for it; and end erasures."""
+        if self._bank.settled < 2:
+            from muniment.erasing import settle_erasures
+
+            settle_erasures(self._bank)
+            self._bank.settled = 2
         if self._bank.authority.expired(self._bank.host.clock.now_ms()):
             from muniment.revoking import settle_expired
 
@@ -215,6 +259,7 @@ class Memory(Care, PlaybookFace):
         dates: str | None = None,
         rerank: bool | None = None,
         floor: bool = False,
+        fetch: bool = False,
     ) -> Hits:
         """The records that answer a query best, best first; an empty query lists the newest.
 
@@ -231,7 +276,7 @@ class Memory(Care, PlaybookFace):
             session: Only those of this conversation.
             since: Only those said at or after this time; `until`: before this time.
             until: See `since`.
-            states: `live`, and also `superseded` or `forgotten` versions if asked for.
+            states: `live`, also `superseded` or `forgotten` versions if asked for; `archived`: only such live ones.
             as_of: What was live at this past moment.
             context: Whether the conversation around a record counts.
             dates: What a time named in the query does: `boost` what was said then, `filter` out all else, or `off`;
@@ -239,16 +284,18 @@ class Memory(Care, PlaybookFace):
             rerank: Whether a reranker looks at the best records again; as the settings say if not given.
             floor: Leave out what is neither named by the query nor holds enough of what is asked: for a query that
                 holds a record's title, key or alias whole, only the records that it names; an empty query has no floor.
+            fetch: Bring the whole text of archived hits; those that are not in reach stay as they are.
 
         Raises:
             LimitExceeded | InvalidInput | RefusedKey: A limit or a filter has no meaning.
             NotPermitted: The agent may not read the bank.
         """
         where = Where(tags, metadata, kind, source, author, type, session, since, until, states, as_of)
-        return self._recaller.recall(
+        hits = self._recaller.recall(
             query, where, limit, mode,
             context=context, dates=dates, rerank=rerank, floor=floor, weigh=self._weights,
         )  # fmt: skip
+        return self._whole(hits) if fetch else hits
 
     def get(self, ref: str) -> Record:
         """The record that an id, a key or a version names.

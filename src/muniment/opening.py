@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,11 +11,13 @@ from muniment.base.ids import EntryId, cid_text
 from muniment.epoch_keys import EpochKeys
 from muniment.ledger import entry as entries
 from muniment.ledger.acts import (
+    ARCHIVE,
     FEEDBACK,
     REMEMBER,
     SET,
     VECTOR,
     Act,
+    Archive,
     Feedback,
     Remember,
     UnknownAct,
@@ -24,7 +26,8 @@ from muniment.ledger.acts import (
 )
 from muniment.ledger.authority import Authority
 from muniment.ledger.control import EpochId
-from muniment.ledger.entry import Entry, Header
+from muniment.ledger.entry import ActRef, Entry, Header
+from muniment.ledger.stub import Stub
 from muniment.rulings import proved
 from muniment.store.base import BankStore, VectorPlace, VersionRow
 
@@ -40,7 +43,7 @@ class NoKey:
 
 
 class SetPlace(NamedTuple):
-    """Where a `set` or `feedback` act stands, and who signed it."""
+    """Where a `set`, `feedback` or `archive` act stands, and who signed it."""
 
     seq: int
     act: int
@@ -53,8 +56,11 @@ def open_acts(
     entry: Entry,
     bodies: Sequence[bytes | None],
     erased: Container[int] = (),
-) -> list[Act] | NoKey:
+    stubs: Mapping[int, Stub] | None = None,
+) -> list[Act | Stub] | NoKey:
     """All acts of an entry, or why they stay shut; those at places `erased` are without effect.
+
+    Where a body is not here, its stub stands in for it, if there is one in `stubs`.
 
     Raises:
         RefusedBody: A body does not open, is not canonical or not of its kind: the entry is unreadable.
@@ -65,13 +71,16 @@ def open_acts(
     key = epoch_keys.get(authority, header.epoch)
     if key is None:
         return NoKey(missing_body=False)
-    opened: list[Act] = []
+    opened: list[Act | Stub] = []
     for index, (ref, sealed) in enumerate(zip(header.acts, bodies, strict=True)):
         if index in erased:
             opened.append(UnknownAct(ref.kind))
             continue
         if sealed is None:
-            return NoKey(missing_body=True)
+            if stubs is None or index not in stubs:
+                return NoKey(missing_body=True)
+            opened.append(stubs[index])
+            continue
         bound_to = entries.associated(entry.bank, header.epoch, header.by, ref.kind, index)
         opened.append(from_bytes(ref.kind, entries.open_body(key, sealed, bound_to)))
     return opened
@@ -128,16 +137,27 @@ class Opener:
     def __init__(self, store: BankStore, authority: Authority, epoch_keys: EpochKeys) -> None:
         self._store, self._authority, self._keys = store, authority, epoch_keys
         self.stamps: Stamps = {}
+        self._refs: tuple[int, tuple[ActRef, ...]] = (0, ())  # of the entry asked for last: they come in runs
+
+    def ref(self, row: VersionRow) -> ActRef:
+        """What the signed header says of a version's body."""
+        if self._refs[0] != row.seq:
+            self._refs = row.seq, entries.reload(self._store.entry_at(row.seq).envelope).header.acts
+        return self._refs[1][row.act]
 
     def acts(
-        self, entry: Entry, bodies: Sequence[bytes | None], erased: Container[int] = ()
-    ) -> list[Act] | NoKey:
+        self,
+        entry: Entry,
+        bodies: Sequence[bytes | None],
+        erased: Container[int] = (),
+        stubs: Mapping[int, Stub] | None = None,
+    ) -> list[Act | Stub] | NoKey:
         """All acts of an entry, as `open_acts` opens them.
 
         Raises:
             RefusedBody: The entry is unreadable.
         """
-        return open_acts(self._authority, self._keys, entry, bodies, erased)
+        return open_acts(self._authority, self._keys, entry, bodies, erased, stubs)
 
     def remembered(self, rows: Sequence[VersionRow]) -> list[Remember | None]:
         """The words of versions; None where a body is gone or stays shut."""
@@ -194,6 +214,35 @@ class Opener:
         (sealed,) = self._store.bodies([(place.seq, place.act)])
         self.stamps = self._store.stamps([place.seq])
         return self._one(place, kind, sealed)
+
+    def archives(self, places: Sequence[SetPlace]) -> list[Archive | None]:
+        """Archive acts; None where a body is gone or stays shut."""
+        bodies = self._store.bodies([(place.seq, place.act) for place in places])
+        self.stamps = self._store.stamps(list({place.seq for place in places}))
+        acts = [self._one(place, ARCHIVE, sealed) for place, sealed in zip(places, bodies, strict=True)]
+        return [act if isinstance(act, Archive) else None for act in acts]
+
+    def unseal(self, row: VersionRow, sealed: bytes) -> bytes:
+        """The canonical bytes of a version's act, from its body.
+
+        Raises:
+            RefusedBody: It does not open, or the key of its epoch is not here.
+        """
+        self.stamps |= self._store.stamps([row.seq])
+        epoch, key = self._sealing(row.seq)
+        if epoch is None or key is None:
+            raise RefusedBody("the key of its epoch is not here")
+        bound_to = entries.associated(self._store.bank, epoch, row.author, REMEMBER, row.act)
+        return entries.open_body(key, sealed, bound_to)
+
+    def reseal(self, row: VersionRow, nonce: bytes, plain: bytes) -> bytes | None:
+        """The body of a version as it was sealed, from its nonce and the act's bytes; None without the epoch's key."""
+        self.stamps |= self._store.stamps([row.seq])
+        epoch, key = self._sealing(row.seq)
+        if epoch is None or key is None:
+            return None
+        bound_to = entries.associated(self._store.bank, epoch, row.author, REMEMBER, row.act)
+        return entries.seal_body(key, nonce, plain, bound_to)
 
     def _one(self, row: VersionRow | VectorPlace | SetPlace, kind: int, sealed: bytes | None) -> Act | None:
         if sealed is None:

@@ -10,7 +10,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from muniment.agent import Agent
-from muniment.bank import Bank, Host
+from muniment.archive.options import options as archive_options
+from muniment.archive_room import ArchiveRoom
+from muniment.bank import Bank
 from muniment.base.clock import Clock
 from muniment.base.errors import (
     InvalidInput,
@@ -19,29 +21,26 @@ from muniment.base.errors import (
     UnknownBank,
 )
 from muniment.base.ids import BankId, cid_text
-from muniment.config import Settings, load
+from muniment.config import load
 from muniment.founding import agent_founders, found
+from muniment.hosting import Models, host_of
 from muniment.identity.did import parse_did, to_did
-from muniment.keyring.custody import Keyring
-from muniment.keyring.journal import Journal
 from muniment.names import check_name
 from muniment.platform.clock import SystemClock
-from muniment.platform.entropy import Entropy, SystemEntropy
+from muniment.platform.entropy import Entropy
 from muniment.platform.folders import PeerFolder, home_path
-from muniment.reranking import configured
 from muniment.store.base import BankStore, State
 from muniment.store.peer import AgentRow, PeerStore
 from muniment.store.sqlite import SqliteStore
 from muniment.views import AgentInfo
-from muniment.witness import configured as witnessing
 
 if TYPE_CHECKING:
+    from muniment.blob_care import Blobs
     from muniment.carrying import CarriedIn
     from muniment.credentials import Credentials
     from muniment.doctor import Finding
     from muniment.embed.base import Embedder
     from muniment.embed.rerank import Reranker
-    from muniment.meaning import Meaning
     from muniment.rotation import Keys
     from muniment.session import Session
     from muniment.shared_banks import Banks
@@ -54,6 +53,7 @@ class Peer:
 
     Attributes:
         home: The peer folder.
+        archive: Its packs, and who else may have blobs.
         default_memory_banks: What the settings name, as of opening or the last `reload`.
         passphrase: Asked when a sealed keyring has to be opened, or None.
     """
@@ -75,32 +75,21 @@ class Peer:
         settings = load(home)
         self.default_memory_banks = settings.default_memory_banks
         self._busy_ms = settings.busy_ms if busy_ms is None else busy_ms
-        entropy = entropy or SystemEntropy()
-        keyring = Keyring.open(self.folder, passphrase, entropy)
-        journal = Journal(self.folder)
-        meaning = self._meaning(settings, embedder)
-        reranking = configured(settings, reranker)
-        witness = witnessing(home, settings.witness, self._busy_ms / 1000)
-        self.host = Host(
-            keyring, journal, clock or SystemClock(), entropy, settings, meaning, reranking, witness
+        clock = clock or SystemClock()
+        self.archive = ArchiveRoom(self.folder, archive_options(settings.archive), clock)
+        models = Models(embedder, reranker, self.credentials.get)
+        self.host = host_of(
+            self.archive,
+            settings,
+            models,
+            passphrase=passphrase,
+            clock=clock,
+            entropy=entropy,
+            busy_ms=self._busy_ms,
         )
         self._store: PeerStore | None = None
         self._banks: dict[str, Bank] = {}
         self._lock = threading.RLock()
-
-    def _meaning(self, settings: Settings, embedder: Embedder | None) -> Meaning | None:
-        """The embedder that is given, or that the settings describe; it is opened when it is needed."""
-        block = settings.embedding
-        if embedder is None and not block:
-            return None
-        from muniment.meaning import Meaning
-
-        def opened() -> Embedder:
-            from muniment.embed.factory import open_embedder
-
-            return embedder or open_embedder(block or {}, self.credentials.get)
-
-        return Meaning(opened)
 
     def __enter__(self) -> Peer:
         return self
@@ -127,6 +116,7 @@ class Peer:
             if self._store is not None:
                 self._store.close()
                 self._store = None
+            self.archive.close()
             self.host.journal.close()
             for model in (self.host.meaning, self.host.reranking):
                 if model is not None:
@@ -260,6 +250,13 @@ class Peer:
         from muniment.credentials import Credentials
 
         return Credentials(self)
+
+    @property
+    def blobs(self) -> Blobs:
+        """The packs in which archived texts lie."""
+        from muniment.blob_care import Blobs
+
+        return Blobs(self)
 
     def import_bank(
         self, path: str | Path, *, progress: Callable[[int, int, int], None] | None = None

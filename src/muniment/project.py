@@ -28,6 +28,8 @@ from muniment.ledger.acts import (
 )
 from muniment.ledger.authority import Authority
 from muniment.ledger.entry import reload
+from muniment.ledger.stub import Stub
+from muniment.shelf import Judge
 from muniment.store.base import (
     BankStore,
     EntryRow,
@@ -39,6 +41,7 @@ from muniment.store.base import (
     VersionRow,
     facet,
 )
+from muniment.store.shelf import Shelf
 
 BANK_SPACE = "bank"
 
@@ -85,16 +88,25 @@ class _Rows:
     namings: list[NamingRow] = field(default_factory=list)
     values: list[ValueRow] = field(default_factory=list)
     vectors: list[tuple[int, int, str]] = field(default_factory=list)
+    stubbed: list[int] = field(default_factory=list)  # places in `versions` of those that came as stubs
 
 
-def _rows(projector: Projector, row: EntryRow, acts: Sequence[Act], known: Container[int] = ()) -> _Rows:
+def _rows(
+    projector: Projector, row: EntryRow, acts: Sequence[Act | Stub], known: Container[int] = ()
+) -> _Rows:
     """The derived rows of an entry's acts, save those at places `known`, which are there."""
     found = _Rows()
-    for index, act in enumerate(acts):
+    for index, said in enumerate(acts):
+        digests = (said.content, said.write) if isinstance(said, Stub) else None
+        act = said.act if isinstance(said, Stub) else said
         if isinstance(act, Remember):
             if index in known:
                 continue
-            found.versions.append(projector.version_row(row.seq, index, row.author, row.at, act))
+            if digests is not None:
+                found.stubbed.append(len(found.versions))
+            found.versions.append(
+                projector.version_row(row.seq, index, row.author, row.at, act, digests=digests)
+            )
             found.facets.append(facets_of(projector.salt, act))
             found.namings += [NamingRow(target, Naming.OVER, row.seq, index) for target in act.over]
         elif isinstance(act, Forget):
@@ -119,6 +131,7 @@ class Projector:
     def __init__(self, store: BankStore, authority: Authority) -> None:
         self._store, self._authority = store, authority
         self._own = own_keys(authority)
+        self._judge = Judge(store, authority)
         self.salt = store.salt
 
     def version_row(
@@ -163,19 +176,23 @@ class Projector:
             at=at,
         )
 
-    def entry(self, row: EntryRow, acts: Sequence[Act], *, settle: bool = True) -> None:
+    def entry(self, row: EntryRow, acts: Sequence[Act | Stub], *, settle: bool = True) -> None:
         """Project a readable data entry, whenever it arrived; its versions are void unless it counts.
 
         What is there already stays, so an act that could not be read before can be added later. Without
         `settle`, `settle_all` has to follow.
         """
-        touched = {VersionId(row.id, index) for index, act in enumerate(acts) if isinstance(act, Remember)}
+        touched = {
+            VersionId(row.id, index) for index, act in enumerate(acts) if isinstance(act, Remember | Stub)
+        }
         known = {name.act for name in touched if self._store.version_at(name) is not None}
         gathered = _rows(self, row, acts, known)
         rows, namings = gathered.versions, gathered.namings
         if row.verdict is not Verdict.COUNTS:
             rows = [replace(version, state=State.VOID) for version in rows]
-        self._store.add_versions(rows, gathered.facets)
+        ords = self._store.add_versions(rows, gathered.facets)
+        for place in gathered.stubbed:
+            self._store.shelve(ords[place], Shelf(archived=False, stub=True))
         self._store.add_namings(namings)
         self._store.add_values(gathered.values)
         self._store.add_vectors(gathered.vectors)
@@ -183,7 +200,7 @@ class Projector:
         if settle:
             self.settle(touched | self._concerned(namings))
 
-    def fresh(self, pairs: Sequence[tuple[EntryRow, Sequence[Act]]]) -> None:
+    def fresh(self, pairs: Sequence[tuple[EntryRow, Sequence[Act | Stub]]]) -> None:
         """Project many readable data entries that were stored just now and count, in few statements.
 
         Only versions that share a record with others, or that something names or erases, are resolved.
@@ -219,7 +236,7 @@ class Projector:
         """The versions whose state the naming rows may change."""
         touched: set[VersionId] = set()
         for naming in namings:
-            if naming.kind in {Naming.OVER, Naming.FORGET}:
+            if naming.kind in {Naming.OVER, Naming.FORGET, Naming.ARCHIVE}:
                 touched.add(naming.target)
             elif naming.kind is Naming.UNDO:
                 forget = self._store.seq_of(naming.target.entry)
@@ -228,7 +245,11 @@ class Projector:
         return touched
 
     def _named_by(self, seq: int, act: int) -> list[VersionId]:
-        return [row.target for row in self._store.namings_by(seq, act) if row.kind is Naming.FORGET]
+        return [
+            row.target
+            for row in self._store.namings_by(seq, act)
+            if row.kind in {Naming.FORGET, Naming.ARCHIVE}
+        ]
 
     def settle(self, versions: Iterable[VersionId]) -> None:
         """Resolve the groups of these versions again."""
@@ -261,12 +282,16 @@ class Projector:
         place = {(row.seq, row.act): name for name, row in ids.items()}
         over: dict[VersionId, set[VersionId]] = {name: set() for name in ids}
         forgets: dict[VersionId, list[int]] = {}
-        for naming in self._store.namings(list(ids)):
+        namings = self._store.namings(list(ids))
+        shut = self._shelve(ids, namings)
+        for naming in namings:
             if naming.kind is Naming.OVER and (source := place.get((naming.seq, naming.act))) is not None:
                 over[source].add(naming.target)
             elif naming.kind is Naming.FORGET and (clock := self._forget_clock(naming)) is not None:
                 forgets.setdefault(naming.target, []).append(clock)
-        versions = [self._version(name, row, frozenset(over[name])) for name, row in ids.items()]
+        versions = [
+            self._version(name, row, frozenset(over[name]), shut=name in shut) for name, row in ids.items()
+        ]
         outcome = records.resolve(
             versions, forgets, [name for name in ids if name in self._authority.erasures]
         )
@@ -275,9 +300,29 @@ class Projector:
             if (row.state, row.ended) != (State(state), ended):
                 self._store.set_state(row.ord, State(state), ended)
 
-    def _version(self, name: VersionId, row: VersionRow, over: frozenset[VersionId]) -> records.Version:
+    def _shelve(self, ids: Mapping[VersionId, VersionRow], namings: Sequence[NamingRow]) -> set[VersionId]:
+        """Note which versions are archived; gives those of which neither body nor valid stub is here any more."""
+        shelves = self._store.shelves([row.ord for row in ids.values()])
+        archived = {naming.target for naming in namings if naming.kind is Naming.ARCHIVE}
+        shut = set()
+        for name, row in ids.items():
+            was = shelves.get(row.ord, Shelf(archived=False, stub=False))
+            if name not in archived and not any(was):
+                continue
+            valid = self._judge.of(name, row.author, namings)
+            now = Shelf(any(act.stands for act in valid), was.stub)
+            if now != was:
+                self._store.shelve(row.ord, now)
+            if was.stub and not valid:
+                shut.add(name)
+        return shut
+
+    def _version(
+        self, name: VersionId, row: VersionRow, over: frozenset[VersionId], *, shut: bool
+    ) -> records.Version:
         trust = records.trust_of(row.author, tool=row.tool, own=self._own)
-        return records.Version(name, row.at, trust, row.content, self._effective(row.seq), over)
+        counts = self._effective(row.seq) and not shut
+        return records.Version(name, row.at, trust, row.content, counts, over)
 
     def _effective(self, seq: int) -> bool:
         row = self._store.entry_at(seq)

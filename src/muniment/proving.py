@@ -64,13 +64,18 @@ class Feed(Protocol):
         """
         ...
 
+    def archived(self, place: int, act: int) -> bool:
+        """Whether a body that is not here lies in an archive, its stub standing for it."""
+        ...
+
 
 @dataclass(slots=True)
 class Proof:
     """What was worked out; counts of entries unless it says otherwise.
 
     Attributes:
-        bodies: Sealed bodies that are there and match their hash; `erased` those that were erased by right.
+        bodies: Sealed bodies that are there and match their hash; `erased` those that were erased by right,
+            `archived` those in an archive out of reach, for which a stub stands.
         opened: Entries whose bodies were opened; `shut` those for which no key was at hand.
         authors: Entries that count, by author DID.
         tally: Findings by kind.
@@ -81,6 +86,7 @@ class Proof:
     counts: int = 0
     bodies: int = 0
     erased: int = 0
+    archived: int = 0
     opened: int = 0
     shut: int = 0
     authors: Counter[str] = field(default_factory=Counter)
@@ -242,6 +248,8 @@ class Prover:
                 self.proof.bodies += 1
             elif act in erased:
                 self.proof.erased += 1
+            elif self._feed.archived(known.place, act):
+                self.proof.archived += 1
             else:
                 self._tell(Finding("missing body", str(version), did, "not here, and not erased"))
             here.append(None if isinstance(body, RefusedBody) else body)

@@ -17,7 +17,7 @@ from muniment.store.base import Filter, State, facet
 
 SOURCES = ("self", "controller", "peer", "tool")
 KINDS = ("self_noted", "granted", "recalled")
-STATES = ("live", "superseded", "forgotten")
+STATES = ("live", "archived", "superseded", "forgotten")
 
 Time = int | datetime | str
 _MOST_DIGITS = 20
@@ -40,7 +40,7 @@ class Where:
         metadata: Dotted path to value, equality.
         kind, source, author, type, session: One value each; `author` is a DID.
         since, until: When it was said: Unix ms, a `datetime` or ISO 8601 text; inclusive and exclusive.
-        states: Any of `live`, `superseded`, `forgotten`.
+        states: Any of `live`, `superseded`, `forgotten`; or `archived`: live ones whose text is in the archive.
         as_of: A past moment: what was live then.
     """
 
@@ -59,7 +59,7 @@ class Where:
     @property
     def past(self) -> bool:
         """Whether versions that are no longer live can pass."""
-        return self.as_of is not None or tuple(self.states) != ("live",)
+        return self.as_of is not None or not set(self.states) <= {"live", "archived"}
 
 
 def to_ms(value: Time, what: str) -> int:
@@ -152,9 +152,20 @@ def compile_filter(where: Where, salt: bytes, asker: Asker) -> Filter:
         session=where.session,
         since=None if where.since is None else to_ms(where.since, "since"),
         until=None if where.until is None else to_ms(where.until, "until"),
-        states=frozenset(State[choice(state, STATES, "state").upper()] for state in where.states),
+        states=_states(where.states),
+        archived=True if where.states and set(where.states) == {"archived"} else None,
         as_of=None if where.as_of is None else at_of(to_ms(where.as_of, "as_of") + 1) - 1,
     )
+
+
+def _states(given: Sequence[str]) -> frozenset[State]:
+    """The states meant: what is archived is live, and is asked for alone."""
+    named = {choice(state, STATES, "state") for state in given}
+    if "archived" in named and not named <= {"archived", "live"}:
+        raise InvalidInput(
+            "archived records are asked for alone", "Ask for the other states in a call of its own."
+        )
+    return frozenset(State["LIVE" if state == "archived" else state.upper()] for state in named)
 
 
 class _Authors:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 
 from muniment.bank import Bank
 from muniment.base.clock import at_of, ms_of
-from muniment.base.errors import Ambiguous, InvalidInput, LimitExceeded, MunimentError, UnknownRecord
-from muniment.base.ids import VersionId, cid_text, parse_record, parse_version, record_text
+from muniment.base.errors import (
+    Ambiguous,
+    InvalidInput,
+    LimitExceeded,
+    MunimentError,
+    StorageError,
+    UnknownRecord,
+)
+from muniment.base.ids import VersionId, blob_text, cid_text, parse_record, parse_version, record_text
 from muniment.base.limits import LIMITS
+from muniment.fetching import archive_acts, body_here, read
 from muniment.identity.did import to_did
 from muniment.judging import Tally, tally_of
 from muniment.ledger import records
@@ -17,6 +26,7 @@ from muniment.ledger.authority import Authority
 from muniment.opening import Opener, Stamps
 from muniment.project import Projector, own_keys
 from muniment.query import Asker, Where, compile_filter, kind_of, source_of
+from muniment.shelf import Stubs
 from muniment.store.base import Filter, State, VersionRow
 from muniment.views import Record
 
@@ -30,6 +40,7 @@ class Reader:
         self._bank, self._key, self._names, self._asker = bank, key, names, asker
         self._named: dict[bytes, str | None] = {}  # during one call
         self._stamps: Stamps = {}  # of the versions opened last
+        self._partial: set[int] = set()  # ords of those of which only the stub is here
 
     @property
     def bank_text(self) -> str:
@@ -46,9 +57,10 @@ class Reader:
             RolledBack: The bank is older than its witness says.
             UnknownBank: The bank was deleted here.
         """
-        self._named, self._stamps = {}, {}
+        self._named, self._stamps, self._partial = {}, {}, set()
         self._bank.enter()
         self._bank.compare()
+        self._settle()
         authority = self._bank.authority
         authority.check_read(self._key, self._bank.host.clock.now_ms())
         return authority
@@ -63,6 +75,17 @@ class Reader:
         """The store's form of the caller's filters."""
         return compile_filter(where, self._bank.store.salt, self.asker(authority))
 
+    def _settle(self) -> None:
+        """Once a process, destroy what was to be destroyed by now; a reader of a disk that can't be written goes on."""
+        if self._bank.settled:
+            return
+        if self._bank.store.traces() or self._bank.authority.erasures:
+            from muniment.erasing import settle_erasures
+
+            with contextlib.suppress(StorageError):
+                settle_erasures(self._bank, sign=False)
+        self._bank.settled = 1
+
     # Looking up
 
     def get(self, ref: str) -> Record:
@@ -76,7 +99,7 @@ class Reader:
         with self._bank.store.read():
             group, exact = self.find(ref, authority)
             row = exact or self.shown(group, authority)
-            found = self.views([row], authority)
+            found = self.views([row], authority, whole=True)
         if not found:
             raise UnknownRecord(
                 f"{ref[:80]!r} is not there any more", "Its words were erased, or its key is not here."
@@ -134,16 +157,49 @@ class Reader:
 
     # Views
 
-    def views(self, rows: Sequence[VersionRow], authority: Authority) -> list[Record]:
+    def views(self, rows: Sequence[VersionRow], authority: Authority, *, whole: bool = False) -> list[Record]:
         """Open versions; those that stay shut to this caller are left out."""
-        return [self.view(row, act, authority) for row, act in self.open(rows)]
+        return [self.view(row, act, authority) for row, act in self.open(rows, whole=whole)]
 
-    def open(self, rows: Sequence[VersionRow]) -> list[tuple[VersionRow, Remember]]:
-        """Versions and their words, without those that stay shut to this caller."""
+    def open(self, rows: Sequence[VersionRow], *, whole: bool = False) -> list[tuple[VersionRow, Remember]]:
+        """Versions and their words, without those that stay shut to this caller.
+
+        Of an archived version whose text is not in the bank, the stub's beginning stands for it.
+
+        Args:
+            rows: The versions.
+            whole: Look for such texts in this peer's packs.
+        """
         opener = self.opener()
         acts = opener.proved(rows, self._bank.seals)
         self._stamps = opener.stamps
+        gone = {State.ERASED, State.VOID}
+        shut = [at for at, act in enumerate(acts) if act is None and rows[at].state not in gone]
+        if shut:
+            self._unarchive(rows, acts, shut, whole=whole)
         return [(row, act) for row, act in zip(rows, acts, strict=True) if act is not None]
+
+    def _unarchive(
+        self, rows: Sequence[VersionRow], acts: list[Remember | None], shut: Sequence[int], *, whole: bool
+    ) -> None:
+        opener = self.opener()
+        finder = Stubs(self._bank.store, self._bank.rulings.authority, [opener])
+        for place, stub in zip(shut, finder.of_rows([rows[place] for place in shut]), strict=True):
+            if stub is None:
+                continue
+            acts[place] = stub.act
+            row = rows[place]
+            body = body_here(self._bank, opener, row) if whole else None
+            if body is not None:
+                acts[place] = read(body, opener, row)
+                self._partial.discard(row.ord)
+            else:
+                self._partial.add(row.ord)
+
+    def pointer(self, row: VersionRow) -> str | None:
+        """The pointer of an archived version's payload, as text."""
+        found = archive_acts(self._bank, self.opener(), row)
+        return blob_text(found[0][1].pointer) if found else None
 
     def view(self, row: VersionRow, act: Remember, authority: Authority) -> Record:
         """One open version as callers see it."""
@@ -153,6 +209,9 @@ class Reader:
         now = self._bank.host.clock.now_ms()
         same = [row, *(other for other in others if other.content == row.content)]
         counts = self.judged(same, authority)
+        shelf = self._bank.store.shelves([row.ord]).get(row.ord)
+        archived = shelf is not None and shelf.archived
+        state = "archived" if archived and row.state is State.LIVE else row.state.name.lower()
         return Record(
             id=record_text(row.record),
             bank=cid_text(self._bank.id),
@@ -174,7 +233,7 @@ class Reader:
             valid_from=act.valid_from,
             valid_until=act.valid_until,
             source_ref=act.ref,
-            state=row.state.name.lower(),
+            state=state,
             supersedes=tuple(str(version) for version in act.over),
             conflict=row.state is State.LIVE and any(other.content != row.content for other in others),
             clock_ahead=is_ahead(row.at, now),
@@ -182,6 +241,9 @@ class Reader:
             recalled=row.recalled,
             helpful=counts.helpful,
             harmful=counts.harmful,
+            archived=archived,
+            pointer=self.pointer(row) if archived else None,
+            whole=row.ord not in self._partial,
         )
 
     def judged(self, rows: Sequence[VersionRow], authority: Authority) -> Tally:

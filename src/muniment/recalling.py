@@ -98,6 +98,7 @@ class Recaller:
                 if len(opened) >= limit or len(rows) < asked:
                     break
                 asked *= 4
+            self._used([row for row, _ in opened])
             hits = [
                 Hit(
                     record=(record := self._reader.view(row, act, authority)),
@@ -105,6 +106,7 @@ class Recaller:
                     signals={"rank": float(rank)},
                     snippet=_start(_shown_text(act)),
                     conflict=record.conflict,
+                    archived=record.archived,
                 )
                 for rank, (row, act) in enumerate(opened, 1)
             ]
@@ -157,6 +159,7 @@ class Recaller:
         behind: Mapping[int, Sequence[str]] | None = None,
     ) -> list[Hit]:
         by_ord = {one.ord: (number, one) for number, one in enumerate(found, 1)}
+        self._used([row for row, _ in opened])
         cutter = self._cutter(query, [one.words for one in found[:1] if one.words is not None])
         hits = [self._hit(row, act, *by_ord[row.ord], cutter, authority) for row, act in opened]
         if behind:
@@ -290,7 +293,14 @@ class Recaller:
             highlights=tuple(cut.highlights),
             terms=() if found.words is None else _terms(found.words),
             conflict=record.conflict,
+            archived=record.archived,
         )
+
+    def _used(self, rows: Sequence[VersionRow]) -> None:
+        """Tell the archive what was recalled, where it wants to know."""
+        room = self._bank.host.archive
+        if room is not None and room.options.unused_for is not None:
+            room.used(map(self._bank.store.version_id, rows))
 
     def why(self, query: str, ref: str, where: Where) -> Why:
         """Why a record answers a query, or does not.

@@ -15,12 +15,14 @@ from muniment.base.ids import EntryId, VersionId
 from muniment.base.limits import LIMITS
 from muniment.ledger import control
 from muniment.ledger import entry as entries
-from muniment.ledger.acts import Act
+from muniment.ledger.acts import Act, Archive, Remember
 from muniment.ledger.authority import Authority
 from muniment.ledger.entry import Entry
+from muniment.ledger.stub import Stub, agrees
 from muniment.opening import NoKey
 from muniment.project import Projector, own_keys
-from muniment.store.base import EntryRow, Verdict
+from muniment.shelf import Stubs
+from muniment.store.base import EntryRow, Progress, Verdict
 
 
 class Receiver:
@@ -191,24 +193,78 @@ def project(bank: Bank, row: EntryRow, *, settle: bool = True) -> None:
         row = replace(row, readable=readable)
         bank.store.rule(row.seq, row.verdict, readable)
     if isinstance(acts, list):
+        if known and not _bears_out(bank, row, acts):
+            project_all(bank)  # a stub said something else than the text that has come
+            return
         projector.entry(row, acts, settle=settle)
     if known and settle:
         projector.withdraw(row)
+    if isinstance(acts, list):
+        bring_in(bank, row, acts, settle=settle)
 
 
-def read_acts(bank: Bank, row: EntryRow) -> list[Act] | NoKey | None:
+def bring_in(bank: Bank, row: EntryRow, acts: Sequence[Act | Stub], *, settle: bool = True) -> None:
+    """Project entries whose bodies are not here, and that the archive acts of this one have stubs of."""
+    targets = {act.version.entry for act in acts if isinstance(act, Archive)} - {row.id}
+    for target in sorted(targets):
+        other = bank.store.entry(target)
+        if other is not None and not Projector(bank.store, bank.rulings.authority).has(other):
+            project(bank, other, settle=settle)
+
+
+def _bears_out(bank: Bank, row: EntryRow, acts: Sequence[Act | Stub]) -> bool:
+    """Whether the text that has come says what its stub said; it then takes the stub's place."""
+    came = {index: act for index, act in enumerate(acts) if isinstance(act, Remember)}
+    rows = [found for index in came if (found := bank.store.version_at(VersionId(row.id, index))) is not None]
+    shelves = bank.store.shelves([found.ord for found in rows])
+    rows = [found for found in rows if found.ord in shelves and shelves[found.ord].stub]
+    if not rows:
+        return True
+    finder = Stubs(bank.store, bank.rulings.authority, bank.openers())
+    for found, stub in zip(rows, finder.of_rows(rows), strict=True):
+        if stub is None or not agrees(stub, came[found.act], row.author):
+            return False
+        bank.store.shelve(found.ord, shelves[found.ord]._replace(stub=False))
+    return True
+
+
+def project_all(bank: Bank, progress: Progress | None = None) -> None:
+    """Empty the derived tables and make them again, from all entries; needs an open `bank.write()`."""
+    bank.store.reset_derived()
+    total = bank.store.figures().entries
+    for number, seq in enumerate([row.seq for row in bank.store.entries()], 1):
+        row = bank.store.entry_at(seq)
+        bank.store.rule(seq, Verdict[bank.rulings.rule(row).verdict.name], readable=True)
+        project(bank, bank.store.entry_at(seq), settle=False)
+        if progress:
+            progress(number, total)
+    Projector(bank.store, bank.rulings.authority).settle_all()
+
+
+def read_acts(bank: Bank, row: EntryRow) -> list[Act | Stub] | NoKey | None:
     """The acts of a stored entry, with any key of this peer that may read; None where it is unreadable."""
     entry = entries.reload(row.envelope)
     erasures = bank.rulings.authority.erasures
     places = range(len(entry.header.acts))
     erased = {act for act in places if VersionId(row.id, act) in erasures}
     bodies = bank.store.bodies([(row.seq, act) for act in places])
-    outcome: list[Act] | NoKey = NoKey(missing_body=False)
-    for opener in bank.openers():
+    outcome: list[Act | Stub] | NoKey = NoKey(missing_body=False)
+    openers = bank.openers()
+    stubs = _stubs(bank, row, [act for act, body in enumerate(bodies) if body is None and act not in erased])
+    for opener in openers:
         try:
-            outcome = opener.acts(entry, bodies, erased)
+            outcome = opener.acts(entry, bodies, erased, stubs)
         except RefusedBody:
             return None
         if not isinstance(outcome, NoKey) or outcome.missing_body:
             break
     return outcome
+
+
+def _stubs(bank: Bank, row: EntryRow, missing: Sequence[int]) -> dict[int, Stub]:
+    """What stands in for bodies that are not here."""
+    if not missing:
+        return {}
+    finder = Stubs(bank.store, bank.rulings.authority, bank.openers())
+    found = {act: finder.of(VersionId(row.id, act), row.author) for act in missing}
+    return {act: stub for act, stub in found.items() if stub is not None}

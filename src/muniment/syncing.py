@@ -118,11 +118,19 @@ class BankHolder(Holder):
         erasures = self._bank.authority.erasures
         for seq, act, erased in self._store.absent():
             row = None if erased else self._store.entry_at(seq)
-            if row is not None and row.verdict is Verdict.COUNTS and VersionId(row.id, act) not in erasures:
+            if row is None or row.verdict is not Verdict.COUNTS or VersionId(row.id, act) in erasures:
+                continue
+            if not self._archived(VersionId(row.id, act)):
                 out.append((row.id, act))
                 if len(out) == _MOST_ABSENT:
                     break
         return out
+
+    def _archived(self, version: VersionId) -> bool:
+        """Whether a body is not here because its text lies in the archive, its stub standing for it."""
+        row = self._store.version_at(version)
+        shelf = None if row is None else self._store.shelves([row.ord]).get(row.ord)
+        return shelf is not None and shelf.archived and shelf.stub
 
     def bodies(self, places: Sequence[Place]) -> Iterator[tuple[Place, bytes]]:
         held = self._store.held(list({entry for entry, _ in places}))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from muniment.bank import Bank
-from muniment.base.errors import ImportFailed
+from muniment.base.errors import ImportFailed, UnknownBlob
 from muniment.base.ids import VersionId, parse_record, parse_version
 from muniment.identity.did import to_did
 from muniment.ledger.acts import Forget
@@ -234,7 +234,12 @@ def _versions(bank: Bank, reader: Reader, total: int) -> Iterator[tuple[Record, 
         rows = bank.store.versions([number for _, _, number in order[start : start + 256]])
         kept = [row for row in rows if row.state not in {State.ERASED, State.VOID}]
         clocks = {str(bank.store.version_id(row)): row.at for row in kept}
-        for record in reader.views(kept, bank.rulings.authority):
+        for record in reader.views(kept, bank.rulings.authority, whole=True):
+            if not record.whole:
+                raise UnknownBlob(
+                    f"the text of record {record.id} is in the archive and not in reach",
+                    "Bring the blob store back, or fetch it (`muniment fetch`), then export again.",
+                )
             yield record, clocks[record.version]
 
 
@@ -255,7 +260,7 @@ def _line(record: Record, at: int) -> jsonl.Line:
         author_name=record.author_name,
         source=record.source,
         kind=record.kind,
-        state=record.state,
+        state="live" if record.state == "archived" else record.state,
         supersedes=record.supersedes,
         conflict=record.conflict,
         tool=record.tool,

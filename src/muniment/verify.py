@@ -9,12 +9,13 @@ from typing import Any
 
 from muniment.bank import Bank
 from muniment.base.errors import MunimentError, RefusedBody, StoreCorrupt
-from muniment.base.ids import BankId, cid_text
+from muniment.base.ids import BankId, VersionId, cid_text
+from muniment.fetching import archived_body
 from muniment.ledger import entry as entries
 from muniment.ledger.entry import ActRef
 from muniment.proving import FATAL, KINDS, Finding, Proof, Prover
 from muniment.reading import Reader
-from muniment.store.base import Filter, State
+from muniment.store.base import Figures, Filter, State
 from muniment.views import Stats
 
 _MOST_LISTED = 100
@@ -33,6 +34,7 @@ class VerifyReport:
         missing: Entries and bodies that should be here: (id, author DID, reason), the first of them.
         authors: Entries that count, by author DID.
         bodies: Sealed bodies that are here and match their hash; `erased` those erased by right.
+        archived: Bodies that lie in an archive out of reach, their stub standing for them.
         opened: Entries whose bodies were opened; `shut` those for which no key was at hand.
         rolled_back: What the witness has seen and is not here: (id, author DID, reason).
         tally: How many there are of each kind of finding, also where not all are listed.
@@ -57,6 +59,7 @@ class VerifyReport:
     rolled_back: tuple[tuple[str, str, str], ...] = ()
     tally: Mapping[str, int] = field(default_factory=dict)
     file: Mapping[str, Any] | None = None
+    archived: int = 0
 
     @property
     def ok(self) -> bool:
@@ -81,6 +84,7 @@ class VerifyReport:
             "void": self.void,
             "bodies": self.bodies,
             "erased": self.erased,
+            "archived": self.archived,
             "opened": self.opened,
             "shut": self.shut,
             "refused": [{"id": name, "reason": reason} for name, reason in self.refused],
@@ -137,6 +141,7 @@ class Findings:
             self.rows("rolled back"),
             {kind: proof.tally[kind] for kind in KINDS if proof.tally[kind]},
             file,
+            proof.archived,
         )
 
 
@@ -144,7 +149,7 @@ class _Stored:
     """The entries of a bank on this peer, read one by one, so that a damaged one hides no other."""
 
     def __init__(self, bank: Bank) -> None:
-        self._store = bank.store
+        self._bank, self._store = bank, bank.store
         self.total = bank.store.figures().entries
 
     def first(self) -> Iterator[tuple[int, str, bytes | MunimentError]]:
@@ -172,9 +177,19 @@ class _Stored:
 
     def _sealed(self, place: int, count: int) -> Sequence[bytes | None]:
         try:
-            return self._store.bodies([(place, act) for act in range(count)])
+            held = self._store.bodies([(place, act) for act in range(count)])
         except StoreCorrupt:
             return [None] * count
+        return [
+            archived_body(self._bank, place, act) if sealed is None and self.archived(place, act) else sealed
+            for act, sealed in enumerate(held)
+        ]
+
+    def archived(self, place: int, act: int) -> bool:
+        """Whether the archive holds the body at a place, here or elsewhere."""
+        row = self._store.version_at(VersionId(self._store.entry_at(place).id, act))
+        shelf = None if row is None else self._store.shelves([row.ord]).get(row.ord)
+        return shelf is not None and (shelf.archived or shelf.stub)
 
 
 def verify(
@@ -221,4 +236,17 @@ def stats(bank: Bank, reader: Reader, agent: str | None) -> Stats:
         last_ms=newest[0].created if newest else None,
         file_bytes=figures.file_bytes,
         index=asdict(bank.index.stats()),
+        archive=_archive(bank, figures),
     )
+
+
+def _archive(bank: Bank, figures: Figures) -> dict[str, int]:
+    """What is in the archive, and the packs of this peer; empty where nothing ever was."""
+    room = bank.host.archive
+    if room is None or not (figures.archived or room.begun):
+        return {}
+    packs, payloads, size = room.packs.index.figures() if room.begun else (0, 0, 0)
+    return {
+        "archived": figures.archived, "released": figures.released, "dead_bytes": figures.dead_bytes,
+        "packs": packs, "payloads": payloads, "pack_bytes": size,
+    }  # fmt: skip

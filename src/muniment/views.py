@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from muniment.erasing import Erased
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +24,13 @@ class Record:
         author: DID of the key that signed it; `author_name` what this peer calls that key, if anything.
         authors: DIDs of all keys that wrote the same words under the same key.
         created_at_ms: When it was said; `written_at_ms` when it was signed. Unix milliseconds.
-        state: `live`, `superseded`, `forgotten`, `erased` or `void`.
+        state: `live`, `archived` (live, its text in a blob), `superseded`, `forgotten`, `erased` or `void`.
         supersedes: The versions that it took the place of.
         conflict: Another live version of the same key says something else.
         clock_ahead: Signed by a clock that runs ahead; recall hides it until its time.
         helpful: How often these words were judged to help; `harmful` to do harm.
+        archived: A standing archive act names it; `pointer` names its sealed payload.
+        whole: `text` is all of it; else it is the beginning that the stub has, until the text is fetched.
     """
 
     id: str
@@ -56,6 +61,9 @@ class Record:
     recalled: bool = False
     helpful: int = 0
     harmful: int = 0
+    archived: bool = False
+    pointer: str | None = None
+    whole: bool = True
 
     def to_json(self) -> dict[str, Any]:
         """The record as `--json` prints it."""
@@ -65,7 +73,8 @@ class Record:
 _RECORD_FIELDS = (
     "id", "bank", "version", "key", "title", "text", "tags", "metadata", "type", "kind", "source", "author",
     "author_name", "authors", "session", "created_at_ms", "written_at_ms", "valid_from", "valid_until",
-    "source_ref", "state", "supersedes", "conflict", "clock_ahead", "helpful", "harmful",
+    "source_ref", "state", "supersedes", "conflict", "clock_ahead", "helpful", "harmful", "archived", "pointer",
+    "whole",
 )  # fmt: skip
 
 
@@ -126,7 +135,7 @@ class Hit:
         highlights: (start, end) character offsets into `snippet`.
         terms: Where the score comes from, term by term.
         conflict: Another live version of the same key says something else.
-        archived: The text lies in a blob.
+        archived: The text lies in a blob; `record.whole` says whether it is here all the same.
         duplicates: Ids of records left out because they say nearly the same as this one, the best first.
     """
 
@@ -201,7 +210,11 @@ class Hits(list[Hit]):
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """Counts of a bank, and where it lies."""
+    """Counts of a bank, and where it lies.
+
+    `archive` has the versions that are `archived`, those whose text is `released` here, the `dead_bytes` that the file
+    could give back, and the `packs`, `payloads` and `pack_bytes` of this peer, whosever they are.
+    """
 
     bank: str
     agent: str | None
@@ -214,6 +227,7 @@ class Stats:
     last_ms: int | None
     file_bytes: int
     index: Mapping[str, int] = field(default_factory=dict)
+    archive: Mapping[str, int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """The counts as `--json` prints them."""
@@ -221,6 +235,7 @@ class Stats:
             "bank": self.bank, "agent": self.agent, "records": self.records, "versions": dict(self.versions),
             "entries": self.entries, "sessions": self.sessions, "authors": self.authors, "first_ms": self.first_ms,
             "last_ms": self.last_ms, "file_bytes": self.file_bytes, "index": dict(self.index),
+            "archive": dict(self.archive),
         }  # fmt: skip
 
 
@@ -252,15 +267,17 @@ class ImportReport:
 
 @dataclass(frozen=True, slots=True)
 class Cleared:
-    """How many records of an agent's memory were forgotten at once, or brought back (`undone`)."""
+    """How many records of an agent's memory were forgotten at once, brought back (`undone`), or `erased`."""
 
     agent: str
     records: int
     undone: bool = False
+    erased: Erased | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The result as `--json` prints it."""
-        return {"agent": self.agent, "records": self.records, "undone": self.undone}
+        shown = {"agent": self.agent, "records": self.records, "undone": self.undone}
+        return shown if self.erased is None else {**shown, "erased": self.erased.to_json()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 import muniment
 from muniment.agent import Agent
 from muniment.base.errors import InvalidInput
-from muniment.commands import COMMANDS
 from muniment.peer import Peer
 from muniment.surfaces.tools import PROFILES, Kit, instructions
 from muniment.testing.embedders import FailingEmbedder, RandomEmbedder
@@ -49,7 +48,7 @@ NAMES = {
     "muniment": ["remember", "recall", "list_memory_banks", "save_skill", "forget", "history"],
     "chaz": ["remember", "recall", "list_memory_banks"],
     "chatty": ["remember", "search_memory", "save_skill", "read_skill"],
-    "tenzro": ["memory_grant", "memory_recall", *(["memory_archive"] if "archive" in COMMANDS else [])],
+    "tenzro": ["memory_grant", "memory_recall", "memory_archive"],
 }
 
 

@@ -20,6 +20,7 @@ ENTRY = b"muniment/entry/1\0"  # signatures over entry headers
 EPOCH = b"muniment/epoch/1\0"  # commitments of epoch keys
 BODY = b"muniment/body/1\0"  # associated data of sealed bodies
 LINK = b"muniment/link/1\0"  # associated data of older epoch keys, sealed under a newer one
+PAYLOAD = b"muniment/payload/1\0"  # associated data of sealed payloads of archived records
 EXPORT = b"muniment/export/1\0"  # signatures over manifests of exported banks
 HTTP_REQUEST = b'"@method": '  # how the base of a signed HTTP request begins (RFC 9421)
 HTTP_ANSWER = b'"@status": '  # and that of an answer
@@ -33,7 +34,7 @@ TAIL = b"muniment/tail/1\0"  # signatures over what a server tells unasked, over
 DOMAINS: tuple[bytes, ...] = (
     *(ENTRY, EPOCH, BODY, LINK, EXPORT),
     *(HTTP_REQUEST, HTTP_ANSWER, BINDING, CLAIM, HELLO, ASK, TAIL),
-    *(ENDPOINT, MARK),
+    *(ENDPOINT, MARK, PAYLOAD),
 )
 
 _TAG = b"\xd8\x2a"  # tag 42

@@ -8,7 +8,8 @@ MunimentError
 │   ├── WrongDimension        a vector of another length than its model's
 │   └── Ambiguous             a name or id that fits several things
 ├── NotFound              nothing here by that name              (exit 3)
-│   ├── UnknownAgent  ├── UnknownBank  └── UnknownRecord
+│   ├── UnknownAgent  ├── UnknownBank  ├── UnknownRecord
+│   └── UnknownBlob           no copy of a blob is in reach
 ├── Denied                authority says no                      (exit 4)
 │   ├── NotPermitted          the key lacks the level
 │   ├── ReadOnlyBank          control acts of a newer version: read only here
@@ -20,6 +21,7 @@ MunimentError
 │   ├── Malformed             not canonical DAG-CBOR
 │   ├── RefusedEntry          `.reason` names the rule
 │   ├── RefusedBody           a body that does not match or open
+│   ├── RefusedPack           a pack or a sealed payload that is not what its name says
 │   ├── RefusedKey            a malformed or small-order key
 │   ├── RefusedTicket         `.reason` names what is wrong in it
 │   ├── RefusedSignature      a signed HTTP message; `.reason` names the rule
@@ -29,6 +31,8 @@ MunimentError
 │   ├── StoreFull             no space is left
 │   ├── StoreReadOnly         the folder or file can't be written
 │   ├── StoreCorrupt          pages or rows contradict each other
+│   ├── BlobDamaged           a blob's bytes do not have its name
+│   ├── BlobStoreUnavailable  the place of the blobs does not answer, or says no
 │   ├── RolledBack            older than what its witness has seen
 │   ├── ForeignFile           not a file of muniment
 │   └── FutureFormat          written by a newer version
@@ -132,6 +136,10 @@ class UnknownRecord(NotFound):
     """No record of the bank goes by that id."""
 
 
+class UnknownBlob(NotFound):
+    """No copy of a blob is here, and nobody who was asked has one."""
+
+
 class Denied(MunimentError):
     """Authority says no."""
 
@@ -186,6 +194,18 @@ class RefusedEntry(Refused):
 
 class RefusedBody(Refused):
     """A body that does not match its hash, does not open, or is not of the kind its header says."""
+
+
+class RefusedPack(Refused):
+    """A pack, or a payload of one, that is cut, malformed, over a limit, or does not open.
+
+    Attributes:
+        reason: The rule's short name, one of `muniment.archive.pack.REASONS`.
+    """
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(f"pack refused: {reason}" + (f" ({detail})" if detail else ""))
+        self.reason = reason
 
 
 class RefusedKey(Refused):
@@ -251,6 +271,14 @@ class StoreReadOnly(StorageError):
 
 class StoreCorrupt(StorageError):
     """Pages or rows contradict each other or their checksums."""
+
+
+class BlobDamaged(StorageError):
+    """The bytes kept under a blob's name are not those it names."""
+
+
+class BlobStoreUnavailable(StorageError):
+    """The place where blobs are kept does not answer, or does not let this peer in."""
 
 
 class RolledBack(StorageError):

@@ -18,8 +18,10 @@ from muniment.base.errors import InvalidInput
 EntryId = NewType("EntryId", bytes)
 BankId = NewType("BankId", bytes)
 RecordId = NewType("RecordId", bytes)
+BlobName = NewType("BlobName", bytes)
 
 CID_PREFIX = b"\x01\x71\x12\x20"  # version 1, dag-cbor, sha2-256, 32 bytes
+RAW_PREFIX = b"\x01\x55\x1e\x20"  # version 1, raw, blake3, 32 bytes: what blobs are called in text
 CID_BYTES = 36
 RECORD_ID_BYTES = 16
 
@@ -109,3 +111,26 @@ def parse_record(text: str) -> RecordId:
             f"not a record id: {text[:80]!r}", "Record ids are UUIDs, as `muniment list` prints them."
         ) from None
     return RecordId(value.bytes)
+
+
+def blob_text(name: bytes) -> str:
+    """Text form of a blob's name or a pointer: its BLAKE3 as a CIDv1, raw codec."""
+    return cid_text(RAW_PREFIX + name)
+
+
+def parse_blob(text: str) -> BlobName:
+    """Read the text form of a blob's name.
+
+    Raises:
+        InvalidInput: The text is not a CIDv1, raw, blake3, in its canonical spelling.
+    """
+    try:
+        body = text[1:].upper()
+        raw = base64.b32decode(body + "=" * (-len(body) % 8))
+    except (binascii.Error, ValueError):
+        raw = b""
+    if len(raw) != CID_BYTES or not raw.startswith(RAW_PREFIX) or cid_text(raw) != text:
+        raise InvalidInput(
+            f"not the name of a blob: {text[:80]!r}", "It starts with `bafkr4i` and has 59 characters."
+        )
+    return BlobName(raw[len(RAW_PREFIX) :])

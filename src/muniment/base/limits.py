@@ -55,7 +55,7 @@ class Limits:
     memvid_frames: int = 1_000_000  # frames of one .mv2 file
     manifest_bytes: int = 1024 * 1024  # of an exported bank
     export_heads: int = 16_384  # entries that no other names, in one manifest
-    blob_bytes: int = 32 * 1024 * 1024  # one blob in an exported bank
+    blob_bytes: int = 32 * 1024 * 1024  # one blob, also in an exported bank
     witness_bytes: int = 16 * 1024 * 1024  # the witness file
 
     sync_frame_bytes: int = 512 * 1024  # entries and bodies of one message; a single larger entry goes alone
@@ -72,6 +72,10 @@ class Limits:
     requests: int = 256  # strangers who ask for one bank, denied ones included
     request_note_chars: int = 200  # a stranger's own words
     request_ms: int = 7 * 24 * 3600 * 1000  # how long a request for access holds
+    stub_bytes: int = 4 * 1024 * 1024  # what an archived record's stub opens to
+    payload_bytes: int = 5 * 1024 * 1024  # a sealed payload, and what it opens to
+    pack_bytes: int = 16 * 1024 * 1024  # a pack, its directory included
+    pack_payloads: int = 65_536  # payloads in one pack
 
     vector_dimension: int = 65_536  # numbers in one vector
     embedder_answer_bytes: int = 64 * 1024 * 1024  # one answer of an embedding server

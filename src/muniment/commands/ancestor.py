@@ -14,7 +14,7 @@ from muniment.base.errors import EmbedderUnavailable, InvalidInput
 from muniment.base.limits import LIMITS
 from muniment.commands.context import Context
 from muniment.commands.table import COMMANDS as ALL
-from muniment.commands.table import Command, Example, Param, Result, family, invoke
+from muniment.commands.table import Command, Example, Param, Result, family
 
 if TYPE_CHECKING:
     from muniment.agent import Agent
@@ -105,11 +105,7 @@ def _list(context: Context, /, *, agent_did: str, limit: int) -> Result:
 
 def _archive(context: Context, /, *, agent_did: str, record_id: str) -> Result:
     agent = context.agent_of(agent_did)
-    if "archive" not in ALL:
-        raise InvalidInput("this version does not archive", "Update muniment.")
-    ref = next(param for param in ALL["archive"].params if param.positional)
-    given = {ref.name: [record_id] if ref.repeatable else record_id}
-    invoke("archive", context.acting_as(agent), given)
+    agent.archive(record_id)
     return RecordView(agent.get(record_id).to_json(), agent, agent_did)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from muniment.base.errors import InvalidInput
 from muniment.base.limits import LIMITS
 from muniment.commands.context import Context
 from muniment.commands.results import Listed
 from muniment.commands.table import Command, Example, Param, Result, family
 
 TYPES = ("note", "skill", "bullet", "message")
-STATES = ("live", "superseded", "forgotten")
+STATES = ("live", "archived", "superseded", "forgotten")
 _TIME = "ISO 8601, UTC unless it says otherwise"
 
 _REF = Param(
@@ -24,6 +25,8 @@ BANK = Param(
     short="b",
     metavar="BANK",
 )
+
+YES = Param("yes", "flag", "Agree that what is erased can't come back", False)
 
 WHICH = (
     Param("tags", "text", "Only memories that have this tag; several: all of them", (), repeatable=True, option="tag",
@@ -82,9 +85,21 @@ def _forget(context: Context, /, *, ref: str, undo: bool, bank: str | None) -> R
     return Listed("records", context.memory(bank, for_write=True).forget(ref, undo=undo))
 
 
-def _clear(context: Context, /, *, undo: bool, bank: str | None) -> Result:
+def agree(yes: bool) -> None:
+    """Go on only where the person said so.
+
+    Raises:
+        InvalidInput: It was not said.
+    """
+    if not yes:
+        raise InvalidInput("what is erased can't be brought back", "Say --yes to erase; `forget` only hides.")
+
+
+def _clear(context: Context, /, *, undo: bool, erase: bool, yes: bool, bank: str | None) -> Result:
     _ = context.standing_peer
-    return context.memory(bank, for_write=True).clear(undo=undo)
+    if erase:
+        agree(yes)
+    return context.memory(bank, for_write=True).clear(undo=undo, erase=erase)
 
 
 def _why(context: Context, /, *, query: str, ref: str, bank: str | None, **rest: Any) -> Result:
@@ -161,6 +176,7 @@ COMMANDS = family(
             Param("context", "flag", "Leave out the words of the conversation around a memory", True),
             Param("dates", "text", "What a time named in the query does to what was said then, and to all else",
                   metavar="HOW", choices=("boost", "filter", "off")),
+            Param("fetch", "flag", "Bring the whole text of archived memories that are found", False),
             Param("rerank", "flag", "Have a reranker look at the best memories again, or not; else as the settings say",
                   either=True),
             Param("floor", "flag", "Leave out memories that the query neither names nor finds enough of its words in",
@@ -228,12 +244,19 @@ COMMANDS = family(
     Command(
         "clear",
         "Forgets all live memories of a bank at once, the agent's own unless another is named. They are hidden, not "
-        "destroyed: the history still has them, and --undo brings back what the last clear hid.",
+        "destroyed: the history still has them, and --undo brings back what the last clear hid. With --erase all "
+        "versions are destroyed, hidden ones too, here and on every peer that syncs.",
         (
             Example("muniment clear", "start afresh"),
             Example("muniment clear --undo", "bring everything back"),
+            Example("muniment clear --erase --yes", "destroy everything, for good"),
         ),
-        (Param("undo", "flag", "Bring back what was cleared last", False), BANK),
+        (
+            Param("undo", "flag", "Bring back what was cleared last", False),
+            Param("erase", "flag", "Destroy the bytes of everything, for good", False),
+            YES,
+            BANK,
+        ),
         "write",
         True,
         _clear,

@@ -19,8 +19,8 @@ from muniment.ledger.control import Epoch, EpochId, Grant, Revoke
 from muniment.ledger.entry import Entry
 from muniment.ledger.epochs import EpochInfo, Erasure, Facts, InviteInfo
 from muniment.ledger.growing import grown
-from muniment.ledger.leases import Lease, Leases
-from muniment.ledger.levels import READ, WRITE, Level
+from muniment.ledger.leases import Lease, Leases, administers, writes
+from muniment.ledger.levels import READ, Level
 from muniment.ledger.past import COUNTS, NOT_CONTROL, PAST_MISSING, Chain, Cuts, Past, Ruling, Verdict
 from muniment.ledger.permits import Permits
 
@@ -165,7 +165,7 @@ class Authority(Permits):
             self._rulings[place] = known
         if isinstance(known, Ruling):
             return known
-        return self._leases.acting(entry, known, _writes)[1]
+        return self._leases.acting(entry, known, writes)[1]
 
     def _prepare(self, entry: Entry) -> Ruling | int:
         """What can be said of all entries of one author and one `auth`, or else what lies before them."""
@@ -174,10 +174,15 @@ class Authority(Permits):
         if before is None:
             return self._unreached(entry)
         free = any(
-            lease.until is None and before >> lease.bit & 1 and _writes(lease)
+            lease.until is None and before >> lease.bit & 1 and writes(lease)
             for lease in leases.open(entry.header.by)
         )
         return COUNTS if free else before
+
+    def by_admin(self, entry: Entry) -> bool:
+        """Whether the author of a data entry acts under an admin's lease there."""
+        before = self._past.reach(entry.header.auth)
+        return before is not None and self._leases.acting(entry, before, administers)[1] is COUNTS
 
     def _unreached(self, entry: Entry) -> Ruling:
         for parent in entry.header.auth:
@@ -438,7 +443,3 @@ class Authority(Permits):
     def erasures(self) -> Mapping[VersionId, list[Erasure]]:
         """Standing erasures by version."""
         return self._facts.erasures(self._cuts.author)
-
-
-def _writes(lease: Lease) -> bool:
-    return lease.level.code >= WRITE

@@ -19,7 +19,7 @@ from muniment.base.clock import ms_of
 from muniment.base.ids import BankId, EntryId
 from muniment.ledger.control import Found, Grant, Revoke
 from muniment.ledger.entry import Entry
-from muniment.ledger.levels import ADMIN, Level
+from muniment.ledger.levels import ADMIN, WRITE, Level
 from muniment.ledger.past import COUNTS, CUT, EXPIRED, NO_STRENGTH, PATH_MISSING, TOLD, Cuts, Past, Ruling
 
 Grade = tuple[int, int, bool]
@@ -293,3 +293,13 @@ class Leases:
 
 def _strength(revocation: Revocation) -> tuple[int, int]:
     return revocation.under.level.strength if revocation.under else (0, 0)
+
+
+def writes(lease: Lease) -> bool:
+    """Whether a lease lets its key write."""
+    return lease.level.code >= WRITE
+
+
+def administers(lease: Lease) -> bool:
+    """Whether a lease is an admin's."""
+    return lease.level.code >= ADMIN

@@ -43,6 +43,14 @@ class Permits(ABC):
         leases = self.leases_now(key, now_ms)
         return leases[0].level if leases else None
 
+    def may_erase(self, by: bytes, author: bytes, now_ms: int) -> bool:
+        """Whether a key may erase what another wrote: a key its own, an admin that of weaker keys and of strangers."""
+        level = self.level(by, now_ms)
+        if level is None or by == author:
+            return level is not None
+        held = self.leases_open(author)
+        return level.code == ADMIN and (not held or held[0].level.weaker_than(level))
+
     def frozen(self, now_ms: int) -> bool:
         """Whether no admin is left: members go on, nothing can be granted."""
         return not self._admins(now_ms)

@@ -248,6 +248,15 @@ class WordIndex:
             self._follower.forget(ords)
             return self._follower.maintain(None)
 
+    def holding(self, ords: Sequence[int]) -> int:
+        """How many of these rows have words in the index's files."""
+        with self._lock:
+            rows = np.array(sorted(ords), np.int64)
+            found = np.zeros(len(rows), np.bool_)
+            for segment in self._follower.segments:
+                found |= np.isin(rows, segment.ords)
+            return int(np.count_nonzero(found))
+
     def said_within(self, spans: Sequence[Span]) -> Array:
         """Which rows were said in one of these times (in order and apart), by row number; call `refresh` first."""
         with self._lock:

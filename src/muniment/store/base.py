@@ -7,7 +7,7 @@ no rule of the domain inside. A write is one transaction; when `write()` returns
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 from muniment.base import codec
 from muniment.base.ids import BankId, EntryId, RecordId, VersionId
+from muniment.store.shelf import ShelfStore
 
 Progress = Callable[[int, int], None]
 
@@ -157,6 +158,7 @@ class Filter:
         since, until: Bounds of `created`, Unix ms, inclusive and exclusive.
         states: Any of them; ignored with `as_of`.
         as_of: A clock value: what was live then.
+        archived: True or False keeps only versions that are, or are not, in the archive.
     """
 
     facets: tuple[int, ...] = ()
@@ -170,19 +172,27 @@ class Filter:
     until: int | None = None
     states: frozenset[State] = frozenset({State.LIVE})
     as_of: int | None = None
+    archived: bool | None = None
 
 
 LIVE_ONLY = Filter()
 
 
 class Figures(NamedTuple):
-    """Sizes of a bank: counts, the oldest `created` among live versions (Unix ms), bytes on the disk."""
+    """Sizes of a bank: counts, the oldest `created` among live versions (Unix ms), bytes on the disk.
+
+    `archived` versions are in the archive, of which the bodies of `released` are not here any more; `dead_bytes`
+    of the file are of bodies that are gone.
+    """
 
     entries: int
     sessions: int
     authors: int
     first_ms: int | None
     file_bytes: int
+    archived: int = 0
+    released: int = 0
+    dead_bytes: int = 0
 
 
 @dataclass(slots=True)
@@ -204,7 +214,7 @@ def facet(salt: bytes, kind: str, path: str, value: Any) -> int:
     return int.from_bytes(hashlib.blake2b(data, key=salt, digest_size=8).digest(), "big", signed=True)
 
 
-class BankStore(Protocol):
+class BankStore(ShelfStore, Protocol):
     """One bank's entries and derived tables. Methods that change rows need an open `write()`."""
 
     bank: BankId
@@ -300,24 +310,6 @@ class BankStore(Protocol):
 
     def parcels(self, seqs: Sequence[int]) -> list[tuple[EntryId, bytes, list[bytes | None]]]:
         """Ids, envelopes and bodies of entries, in the order asked for; None where a body is not here."""
-        ...
-
-    def put_body(self, seq: int, act: int, sealed: bytes) -> None: ...
-
-    def absent(self, *, after: tuple[int, int] = (0, 0)) -> Iterator[tuple[int, int, bool]]:
-        """Bodies that are not here, as (seq, act, erased): erased ones, and those that have not come yet."""
-        ...
-
-    def erase_bodies(self, places: Iterable[tuple[int, int]]) -> None:
-        """Destroy bodies for good; the file keeps no copy of them in free pages."""
-        ...
-
-    def scrub(self) -> None:
-        """After erased bodies are committed: leave no copy of them in a log either.
-
-        Raises:
-            StoreBusy: Somebody still reads the past; nothing is lost, do it again.
-        """
         ...
 
     # Derived from entries

@@ -66,7 +66,7 @@ def compare(store: Checkable, progress: Progress | None = None) -> list[Problem]
 
 def _entries(store: Checkable, found: _Found, progress: Progress | None) -> None:
     total = store.figures().entries if progress else 0
-    absent = {(seq, act) for seq, act, _ in store.absent()}
+    absent = {(seq, act) for seq, act, _ in store.absent()} | set(store.released())
     tips = _Tips(store)
     for number, row in enumerate(store._unverified(), 1):
         tips.see(row)

@@ -14,6 +14,7 @@ from muniment.store.base import EntryRow, Verdict
 from muniment.store.connection import Connections
 from muniment.store.link import Link, Row
 from muniment.store.select import among, listed
+from muniment.store.shelves import bury
 from muniment.store.tips import move_tips
 
 _COLUMNS = "seq, id, author, at, control, verdict, local, readable, epoch, prev, envelope"
@@ -286,6 +287,7 @@ class EntryTables:
             bodies.format("bodies") + " AND gone = 0",
             bodies.format("late_bodies") + " AND gone = 0",
             bodies.format("absent").replace("sealed", "NULL"),
+            bodies.format("released").replace("sealed", "NULL"),
         ):
             for place, sealed in link.run(select, (wanted,)):
                 seq, act = placed(place)
@@ -305,19 +307,15 @@ class EntryTables:
             raise InvalidInput(f"body {act} of entry {seq} is stored already", "Look with `bodies` first.")
         link.run("INSERT INTO late_bodies (place, gone, sealed) VALUES (?, 0, ?)", (place, sealed))
         link.run("DELETE FROM absent WHERE place = ?", (place,))
+        link.run("DELETE FROM released WHERE place = ?", (place,))
 
     def erase_bodies(self, places: Iterable[tuple[int, int]]) -> None:
         link = self._connections.writer()
         for seq, act in places:
-            place = (place_of(seq, act),)
-            # Of the same length, so that SQLite writes over it where it stands (see the schema).
-            for table in ("bodies", "late_bodies"):
-                link.run(
-                    f"UPDATE {table} SET gone = 1, sealed = zeroblob(length(sealed))"
-                    " WHERE place = ? AND gone = 0",
-                    place,
-                )
-            link.run("INSERT OR REPLACE INTO absent (place, erased) VALUES (?, 1)", place)
+            place = place_of(seq, act)
+            bury(link, place)
+            link.run("DELETE FROM released WHERE place = ?", (place,))
+            link.run("INSERT OR REPLACE INTO absent (place, erased) VALUES (?, 1)", (place,))
 
     def absent(self, *, after: tuple[int, int] = (0, 0)) -> Iterator[tuple[int, int, bool]]:
         last = place_of(*after)

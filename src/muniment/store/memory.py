@@ -26,10 +26,10 @@ from muniment.store.base import (
     Watermark,
 )
 from muniment.store.check import compare
-from muniment.store.memory_entries import MemoryEntries
+from muniment.store.memory_shelves import MemoryShelves
 
 
-class MemoryStore(MemoryEntries):
+class MemoryStore(MemoryShelves):
     """A bank in memory, for one process. One lock: a write keeps other threads out until it is done.
 
     Attributes:
@@ -193,6 +193,7 @@ class MemoryStore(MemoryEntries):
             and session in (None, row.session)
             and (wanted.since is None or row.created >= wanted.since)
             and (wanted.until is None or row.created < wanted.until)
+            and wanted.archived in (None, self._shelves.get(row.ord, (False,))[0])
         )
 
     def select(self, wanted: Filter) -> list[int]:
@@ -219,14 +220,16 @@ class MemoryStore(MemoryEntries):
     def figures(self) -> Figures:
         live = [row.created for row in self._versions.values() if row.state is State.LIVE]
         authors = {row.author for row in self._entries.values()}
-        return Figures(len(self._entries), len(self._sessions), len(authors), min(live, default=None), 0)
+        archived = sum(shelf.archived for shelf in self._shelves.values())
+        sizes = len(self._entries), len(self._sessions), len(authors), min(live, default=None)
+        return Figures(*sizes, 0, archived, len(self._released))
 
     def reset_derived(self) -> None:
         self._writer()
         mark = self.watermark()
         tables: tuple[dict[Any, Any], ...] = (
             *(self._versions, self._facets, self._places, self._namings),
-            *(self._values, self._vectors, self._sessions, self._changes),
+            *(self._values, self._vectors, self._sessions, self._changes, self._shelves),
         )
         for table in tables:
             self._clear(table)

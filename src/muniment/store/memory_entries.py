@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from muniment.base.errors import InvalidInput, StorageError, StoreCorrupt
 from muniment.base.ids import BankId, EntryId
 from muniment.store.base import Change, EntryRow, NamingRow, ValueRow, Verdict, VersionRow
+from muniment.store.shelf import Shelf
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
@@ -31,6 +32,7 @@ class MemoryEntries:
         self._children: dict[tuple[EntryId, bytes], int] = {}  # (id, author of the entry that names it)
         self._bodies: dict[tuple[int, int], bytes] = {}
         self._absent: dict[tuple[int, int], bool] = {}
+        self._released: dict[tuple[int, int], None] = {}
         self._versions: dict[int, VersionRow] = {}
         self._facets: dict[int, frozenset[int]] = {}
         self._places: dict[tuple[int, int], int] = {}
@@ -39,6 +41,8 @@ class MemoryEntries:
         self._vectors: dict[tuple[int, int], str] = {}
         self._sessions: dict[str, int] = {}
         self._changes: dict[int, Change] = {}
+        self._shelves: dict[int, Shelf] = {}
+        self._traces: dict[int, None] = {}
         self._marks = {"ord": 0, "change": 0, "generation": 1}
 
     # Transactions
@@ -204,7 +208,7 @@ class MemoryEntries:
 
     def parcels(self, seqs: Sequence[int]) -> list[tuple[EntryId, bytes, list[bytes | None]]]:
         acts = dict.fromkeys(seqs, 0)
-        for seq, act in [*self._bodies, *self._absent]:
+        for seq, act in [*self._bodies, *self._absent, *self._released]:
             if seq in acts:
                 acts[seq] = max(acts[seq], act + 1)
         rows = [self.entry_at(seq) for seq in seqs]
@@ -219,6 +223,7 @@ class MemoryEntries:
             raise InvalidInput(f"body {act} of entry {seq} is stored already", "Look with `bodies` first.")
         self._put(self._bodies, (seq, act), sealed)
         self._drop(self._absent, (seq, act))
+        self._drop(self._released, (seq, act))
 
     def absent(self, *, after: tuple[int, int] = (0, 0)) -> Iterator[tuple[int, int, bool]]:
         for place in sorted(self._absent):
@@ -229,6 +234,7 @@ class MemoryEntries:
         self._writer()
         for seq, act in places:
             self._drop(self._bodies, (seq, act))
+            self._drop(self._released, (seq, act))
             self._put(self._absent, (seq, act), True)
 
     def scrub(self) -> None:

@@ -77,6 +77,9 @@ def conditions(link: Link, wanted: Filter, *, walk: bool) -> tuple[str, list[Any
 
 
 def _states(wanted: Filter, put: Any) -> bool:
+    if wanted.archived is not None:
+        among = "IN" if wanted.archived else "NOT IN"
+        put(f"ord {among} (SELECT ord FROM shelves WHERE archived = 1)")
     if wanted.as_of is not None:
         # What is void never was live, and of what is erased nothing is left to show.
         put(f"state NOT IN ({State.VOID:d}, {State.ERASED:d})")

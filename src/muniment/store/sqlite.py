@@ -14,15 +14,17 @@ from muniment.store.base import Problem, Progress
 from muniment.store.check import compare
 from muniment.store.connection import Connections
 from muniment.store.entries import EntryTables
+from muniment.store.free_pages import copies
 from muniment.store.link import Link
 from muniment.store.migrate import BANK, Kind
+from muniment.store.shelves import ShelfTables
 from muniment.store.vectors import VectorTables
 from muniment.store.versions import VersionTables
 
 SALT_BYTES = 16
 
 
-class SqliteStore(EntryTables, VersionTables, VectorTables):
+class SqliteStore(EntryTables, VersionTables, VectorTables, ShelfTables):
     """A bank in one SQLite file.
 
     Threads and processes may share it: each thread has a connection of its own, writers queue, and readers
@@ -122,10 +124,15 @@ class SqliteStore(EntryTables, VersionTables, VectorTables):
     def scrub(self) -> None:
         """Empty the log, so that nothing erased is left in it. Do it soon after `erase_bodies` is committed.
 
+        Copies of the file from before an upgrade go too: they hold what was erased since.
+
         Raises:
             StoreBusy: Somebody still reads the past; nothing is lost, do it again.
         """
+        self._finish_compacting()
         self._connections.scrub()
+        for copy in copies(self._connections.path):
+            copy.unlink(missing_ok=True)
 
     def check(self, progress: Progress | None = None) -> list[Problem]:
         """Compare pages, hashes and rows with each other; an empty list is a clean bank."""

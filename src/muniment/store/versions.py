@@ -32,7 +32,17 @@ _INSERT = f"INSERT INTO versions ({_COLUMNS}) VALUES ({', '.join('?' * 15)})"
 _RECORDS = "SELECT record FROM versions WHERE record"
 _GROUPS = "SELECT DISTINCT key_group FROM versions WHERE key_group IS NOT NULL AND key_group"
 _CHUNK = 1024
-_DERIVED = ("versions", "facets", "namings", "named_values", "vectors", "models", "sessions", "changes")
+_DERIVED = (
+    "versions",
+    "facets",
+    "namings",
+    "named_values",
+    "vectors",
+    "models",
+    "sessions",
+    "changes",
+    "shelves",
+)
 _STATES = {int(state): state for state in State}
 
 
@@ -283,12 +293,15 @@ class VersionTables:
 
     def figures(self) -> Figures:
         link = self._connections.link()
-        ((entries, sessions, authors, first),) = link.run(
+        ((entries, sessions, authors, first, archived, released, dead),) = link.run(
             "SELECT (SELECT coalesce(max(seq), 0) FROM entries), (SELECT count(*) FROM sessions),"
             " (SELECT count(*) FROM authors),"
-            " (SELECT created FROM versions WHERE state = 0 ORDER BY created LIMIT 1)"
+            " (SELECT created FROM versions WHERE state = 0 ORDER BY created LIMIT 1),"
+            " (SELECT count(*) FROM shelves WHERE archived = 1), (SELECT count(*) FROM released),"
+            " (SELECT value FROM meta WHERE name = 'dead_bytes')"
         )
-        return Figures(entries, sessions, authors, first, self._connections.file_bytes())
+        room = self._connections.file_bytes()
+        return Figures(entries, sessions, authors, first, room, archived, released, dead)
 
     def reset_derived(self) -> None:
         link = self._connections.writer()
@@ -335,6 +348,13 @@ _STRAYS = (
     )),
     ("changes", "changes of versions that are not here", (
         "SELECT number FROM changes WHERE ord NOT IN (SELECT ord FROM versions)"
+    )),
+    ("shelves", "shelves of versions that are not here", (
+        "SELECT ord FROM shelves WHERE ord NOT IN (SELECT ord FROM versions)"
+    )),
+    ("bodies", "bodies that were let go, and are here, missing or erased too", (
+        "SELECT place >> 8 FROM released WHERE place IN (SELECT place FROM bodies WHERE gone = 0"
+        " UNION ALL SELECT place FROM late_bodies WHERE gone = 0 UNION ALL SELECT place FROM absent)"
     )),
     ("bodies", "bodies of entries that are not here", (
         "SELECT place >> 8 FROM (SELECT place FROM bodies UNION ALL SELECT place FROM late_bodies)"

@@ -18,20 +18,26 @@ All keys lie in one keyring, each signs at its own replica alone. The clock stan
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from muniment import forgetting, founding
+from muniment import archive_policy, archiving, forgetting, founding
+from muniment.archive.options import Options
+from muniment.archive.room import RoomSource
+from muniment.archive_room import ArchiveRoom
 from muniment.bank import Bank, Host
 from muniment.base.errors import WaitingForKey
 from muniment.base.ids import BankId, EntryId, VersionId, cid_text, parse_version
+from muniment.blobs.memory import MemoryBlobs
 from muniment.config import Settings
 from muniment.keyring.custody import Keyring
 from muniment.keyring.journal import Journal
 from muniment.ledger.control import Control, Epoch, EpochId, Erase, Founder, Grant, Revoke, Share
 from muniment.ledger.entry import reload
 from muniment.ledger.levels import Level, parse_level
+from muniment.ledger.stub import beginning
 from muniment.platform.folders import PeerFolder
 from muniment.query import Where
 from muniment.reading import Reader
@@ -78,6 +84,7 @@ class Replicas:
         """Let go of all files."""
         for replica in self._replicas.values():
             replica.bank.close()
+            replica.room.close()
         self.host.journal.close()
 
     @property
@@ -98,7 +105,14 @@ class Replicas:
         return self._add(by, store)
 
     def _add(self, name: str, store: BankStore) -> Replica:
-        self._replicas[name] = Replica(self, name, Bank(store, self.host, self._folder / "index" / name))
+        room = ArchiveRoom(
+            PeerFolder(self._folder / "rooms" / name),
+            Options(),
+            self.clock,
+            blobs=MemoryBlobs(self.clock.now_ms),
+        )
+        host = replace(self.host, archive=room)
+        self._replicas[name] = Replica(self, name, Bank(store, host, self._folder / "index" / name))
         return self._replicas[name]
 
     def at(self, name: str) -> Replica:
@@ -140,7 +154,28 @@ class Replica:
         """Reads this replica with a key, its own unless another is named."""
         return Reader(self.bank, self._all.keys[name or self.name], lambda _: None)
 
+    @property
+    def room(self) -> ArchiveRoom:
+        """This replica's own packs."""
+        return archiving.room_of(self.bank)
+
     # Writing
+
+    def archive(self, ref: str) -> archiving.Archived:
+        """Archive a record with this replica's key."""
+        return archiving.archive(self.bank, self.key, self.reader(), ref)
+
+    def restore(self, ref: str) -> list[Record]:
+        """Take a record out of the archive."""
+        return archiving.restore(self.bank, self.key, self.reader(), ref)
+
+    def settle(self) -> archive_policy.Settled:
+        """Let bodies go, or bring them back, as the archive acts of others say."""
+        return archive_policy.settle(self.bank, self.key)
+
+    def lend(self, other: Replica) -> None:
+        """Serve this replica's packs to another."""
+        other.room.sources.append(RoomSource(self.name, self.room.packs))
 
     def remember(self, text: str, **fields: Any) -> Remembered:
         """Remember with this replica's key; the fields are those of `Draft`."""
@@ -223,7 +258,11 @@ class Replica:
         reader = self.reader()
         where = Where(states=("live", "superseded", "forgotten"))
         filter_ = reader.filter(where, authority)
-        records = reader.views(store.newest(filter_, 100_000), authority)
+        records = [
+            # How much of an archived text is here is the replica's own affair.
+            replace(record, text=beginning(record.text), whole=True)
+            for record in reader.views(store.newest(filter_, 100_000), authority)
+        ]
         return {
             "verdicts": {cid_text(row.id): row.verdict.name for row in store.entries()},
             "states": {

@@ -11,6 +11,7 @@ from muniment.store.memory import MemoryStore
 from muniment.store.sqlite import SqliteStore
 from muniment.testing.store_machine import StoreMachine
 from muniment.testing.store_many import ManySuite
+from muniment.testing.store_shelves import ShelfSuite
 from muniment.testing.store_vectors import VectorSuite
 from muniment.testing.stores import StoreSuite
 
@@ -54,3 +55,11 @@ class _Machine(StoreMachine):
 @pytest.mark.filterwarnings("error")
 class TestRandomWalk(_Machine.TestCase):
     settings = settings(max_examples=25, stateful_step_count=30)
+
+
+class TestSqliteShelves(ShelfSuite):
+    make = TestSqlite.make
+
+
+class TestMemoryShelves(ShelfSuite):
+    make = TestMemory.make

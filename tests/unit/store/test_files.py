@@ -326,7 +326,8 @@ def older_and_newer(tmp_path: Path, second: str) -> tuple[Kind, Kind]:
     for name in ("old", "new"):
         folder = tmp_path / name
         folder.mkdir()
-        shutil.copy(BANK.schema / "001.sql", folder / "001.sql")
+        today = [file.read_text("utf-8") for file in sorted(BANK.schema.glob("[0-9][0-9][0-9].sql"))]
+        (folder / "001.sql").write_text("\n".join(today), "utf-8")
         kinds.append(Kind("bank", BANK.application_id, folder))
     (tmp_path / "new" / "002.sql").write_text(second, "utf-8")
     return kinds[0], kinds[1]

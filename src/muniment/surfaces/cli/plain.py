@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from muniment.commands.results import Checkup, Chosen, Claimed, Exported, Findings, Listed
 from muniment.surfaces.cli import plain_banks, plain_playbook, plain_skills, serving, sharing
+from muniment.surfaces.cli.plain_archive import WRITE_ARCHIVE
 from muniment.surfaces.cli.unasked import attachment_line, config_lines, preview_text
 from muniment.surfaces.cli.words import count, number, one_line, shown, size, utc
 from muniment.views import AgentInfo, CredentialInfo, Hit, Hits, ImportReport, Record, Remembered, Stats, Why
@@ -111,6 +112,8 @@ def record_rows(record: Record) -> list[tuple[str, Any]]:
         ("version", record.version),
         ("supersedes", ", ".join(record.supersedes)),
         ("origin", record.source_ref and one_line(record.source_ref)),
+        ("pointer", record.pointer),
+        ("text", None if record.whole else "the beginning only; bring the rest: muniment fetch"),
         *((f"meta {one_line(n, 40)}", one_line(value_text(v), LINE)) for n, v in record.metadata.items()),
     ]
 
@@ -172,8 +175,16 @@ def stats_rows(result: Stats) -> list[tuple[str, Any]]:
         ("last", utc(result.last_ms)),
         ("file", size(result.file_bytes)),
         ("index", ", ".join(f"{name.replace('_', ' ')} {number(n)}" for name, n in result.index.items())),
+        (
+            "archive",
+            ", ".join(f"{name.replace('_', ' ')} {_size(name, n)}" for name, n in result.archive.items()),
+        ),
         ("bank", result.bank),
     ]
+
+
+def _size(name: str, value: int) -> str:
+    return size(value) if name.endswith("_bytes") else number(value)
 
 
 def _stats(result: Stats) -> str:
@@ -369,6 +380,8 @@ WRITE: Mapping[str, Callable[[Any], str]] = {
     "forget": _forgotten,
     "why": _why,
     "stats": _stats,
+    **WRITE_ARCHIVE,
+    "fetch": _record,
     "context": preview_text,
     "bank attach": attachment_line,
     "bank detach": attachment_line,

@@ -7,6 +7,7 @@ from typing import Any
 
 from muniment.commands.results import AllowedTools, Listed, Printed, Served
 from muniment.skills import Skill
+from muniment.surfaces.cli.plain_archive import erased_lines
 from muniment.surfaces.cli.words import count, one_line, shown, utc
 from muniment.views import Cleared
 
@@ -16,6 +17,8 @@ LINE = 160
 def cleared_line(result: Cleared) -> str:
     """What `clear` did."""
     many = count(result.records, "memory", "memories")
+    if result.erased is not None:
+        return "\n".join(erased_lines(result.erased))
     if result.undone:
         return f"{one_line(result.agent)}: {many} brought back"
     hint = "; `muniment clear --undo` brings them back" if result.records else ""

@@ -24,6 +24,7 @@ from muniment.surfaces.cli import (
     serving,
     sharing,
 )
+from muniment.surfaces.cli.pretty_archive import DRAW_ARCHIVE
 from muniment.surfaces.cli.unasked import drawn_attachment, drawn_config, drawn_preview
 from muniment.surfaces.cli.words import (
     count,
@@ -46,6 +47,7 @@ NAME, QUIET, LIT, GOOD, WARN, BAD = "bold cyan", "dim", "bold yellow", "green", 
 BAR = 8
 MARKS = {
     "live": ("●", GOOD),
+    "archived": ("◌", GOOD),
     "superseded": ("○", QUIET),
     "forgotten": ("✗", WARN),
     "erased": ("✗", BAD),
@@ -399,6 +401,8 @@ DRAW: Mapping[str, Callable[[Any], RenderableType]] = {
     "forget": _forgotten,
     "why": _why,
     "stats": _stats,
+    **DRAW_ARCHIVE,
+    "fetch": _record,
     "context": drawn_preview,
     "bank attach": drawn_attachment,
     "bank detach": drawn_attachment,

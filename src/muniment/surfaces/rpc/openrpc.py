@@ -43,7 +43,7 @@ def schema_of(param: Param) -> dict[str, Any]:
 def document(methods: Mapping[str, Command]) -> dict[str, Any]:
     """The whole document."""
     listed = [_method(name, command, _AGENT) for name, command in methods.items()]
-    ancestors = [_method(name, COMMANDS[command]) for name, command in tenzro.available().items()]
+    ancestors = [_method(name, COMMANDS[command]) for name, command in tenzro.METHODS.items()]
     return {
         "openrpc": VERSION,
         "info": {

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from muniment.commands import COMMANDS, Context, Result, invoke
-from muniment.surfaces.tools.spec import Done, WrongCall
+from muniment.commands import Context, Result, invoke
+from muniment.surfaces.tools.spec import Done
 from muniment.views import Hits
 
 if TYPE_CHECKING:
@@ -113,11 +113,7 @@ def _versions(desk: Desk, records: Any) -> Done:
 
 
 def _archive(desk: Desk, given: dict[str, Any]) -> Done:
-    # The command says itself what it calls the record.
-    place = next((param.name for param in COMMANDS["archive"].params if param.positional), None)
-    if place is None:
-        raise WrongCall("This memory archives by policy alone.")
-    desk.call("archive", **{place: given["ref"]})
+    desk.call("archive", **given)
     return Done(desk.agent.get(given["ref"]))
 
 

@@ -137,7 +137,6 @@ class Tool:
         output: JSON Schema of the data.
         by_words: What the description adds where no embedder is configured; `by_meaning` where one is.
         strict: Marked so, and closed to arguments that it does not list.
-        needs: A command that must exist, or the tool is not offered.
     """
 
     name: str
@@ -151,7 +150,6 @@ class Tool:
     by_words: str = ""
     by_meaning: str = ""
     strict: bool = False
-    needs: str | None = None
 
     def said(self, *, meaning: bool) -> str:
         """The description, for a memory with vectors or without."""

@@ -114,6 +114,6 @@ TOOLS = (
     Tool(
         "memory_archive", "archive", "Move a record's content to content-addressed storage; it stays findable.",
         (Arg("record_id", "text", "The record's id", required=True), _DID),
-        lambda values: {"ref": values["record_id"]}, _archived, _json(_archived), RECORDS, needs="archive",
+        lambda values: {"ref": values["record_id"]}, _archived, _json(_archived), RECORDS,
     ),
 )  # fmt: skip

@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from muniment.base.errors import InvalidInput
-from muniment.commands import COMMANDS, nearest
+from muniment.commands import nearest
 from muniment.surfaces.tools.bound import Kit
 from muniment.surfaces.tools.spec import Shape, Tool
 
@@ -63,8 +63,7 @@ def tools(profile: str = "muniment") -> Toolset:
         InvalidInput: There is no such profile.
     """
     module = _module(profile)
-    offered = tuple(tool for tool in module.TOOLS if tool.needs is None or tool.needs in COMMANDS)
-    return Toolset(profile, offered, module.INSTRUCTIONS)
+    return Toolset(profile, module.TOOLS, module.INSTRUCTIONS)
 
 
 def instructions(profile: str = "muniment") -> str:

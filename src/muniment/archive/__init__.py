@@ -1,0 +1,1 @@
+"""The archive: packs of sealed payloads, their proofs, and how they come from elsewhere."""
