@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from muniment import playbook_config as config
-from muniment import playbook_review as reviews
+import muniment.playbook_config as config
+import muniment.playbook_review as reviews
 from muniment.auto_recall import neutral
 from muniment.base.errors import InvalidInput, UnknownRecord
 from muniment.base.ids import parse_version, record_text, uuid7
