@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from muniment.base.ids import CID_PREFIX, EntryId, VersionId
-from muniment.free_pages import copies, unclean_pages
+from muniment.store.free_pages import copies, unclean_pages
 from muniment.store.base import Naming, NamingRow
 from muniment.store.connection import Connections
 from muniment.store.link import Link

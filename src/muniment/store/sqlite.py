@@ -9,7 +9,7 @@ from typing import Any
 
 from muniment.base.errors import ForeignFile, StoreCorrupt
 from muniment.base.ids import BankId, cid_text, is_cid
-from muniment.free_pages import copies
+from muniment.store.free_pages import copies
 from muniment.store import migrate
 from muniment.store.base import Problem, Progress
 from muniment.store.check import compare

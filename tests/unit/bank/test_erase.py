@@ -191,7 +191,7 @@ def test_files_are_read_as_they_are(tmp_path: Path) -> None:
     """The scan of free pages tells clean ones from others."""
     import apsw
 
-    from muniment.free_pages import unclean_pages
+    from muniment.store.free_pages import unclean_pages
 
     for secure, expected in ((1, False), (0, True)):
         path = tmp_path / f"{secure}.db"
