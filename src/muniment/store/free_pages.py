@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from muniment.platform.files import explain
+from muniment.base.errors import StorageError
 
 _FIRST_TRUNK, _COUNT = 32, 36  # offsets in the header
 
@@ -37,7 +37,9 @@ def unclean_pages(path: Path, size: int) -> int:
                 left -= leaves + 1
                 trunk = _number(page, 0)
     except OSError as error:
-        raise explain(error, path) from error
+        raise StorageError(
+            f"{path} can't be read: {error}", "Look at the disk and the file's rights."
+        ) from error
     return found
 
 
