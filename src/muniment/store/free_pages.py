@@ -37,7 +37,9 @@ def unclean_pages(path: Path, size: int) -> int:
                 left -= leaves + 1
                 trunk = _number(page, 0)
     except OSError as error:
-        raise StorageError(f"{path} can't be read: {error.strerror}", "Look at the disk and at the file's mode.") from error
+        raise StorageError(
+            f"{path} can't be read: {error}", "Look at the disk and the file's rights."
+        ) from error
     return found
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from muniment.base.ids import CID_PREFIX, EntryId, VersionId
-from muniment.store.free_pages import copies, unclean_pages
 from muniment.store.base import Naming, NamingRow
 from muniment.store.connection import Connections
+from muniment.store.free_pages import copies, unclean_pages
 from muniment.store.link import Link
 from muniment.store.select import listed
 from muniment.store.shelf import Shelf

@@ -9,12 +9,12 @@ from typing import Any
 
 from muniment.base.errors import ForeignFile, StoreCorrupt
 from muniment.base.ids import BankId, cid_text, is_cid
-from muniment.store.free_pages import copies
 from muniment.store import migrate
 from muniment.store.base import Problem, Progress
 from muniment.store.check import compare
 from muniment.store.connection import Connections
 from muniment.store.entries import EntryTables
+from muniment.store.free_pages import copies
 from muniment.store.link import Link
 from muniment.store.migrate import BANK, Kind
 from muniment.store.shelves import ShelfTables
