@@ -28,7 +28,7 @@ class Reader:
     def __init__(self, bank: Bank, key: bytes, names: Names, asker: Asker | None = None) -> None:
         self._bank, self._key, self._names, self._asker = bank, key, names, asker
         self._named: dict[bytes, str | None] = {}  # during one call
-        self._stamps: Stamps = {}  # of the versions opened last
+        self._stamps: Stamps = {}  # of the versions opened since `enter`
 
     @property
     def bank_text(self) -> str:
@@ -141,7 +141,7 @@ class Reader:
         """Versions and their words, without those that stay shut to this caller."""
         opener = self.opener()
         acts = opener.proved(rows, self._bank.seals)
-        self._stamps = opener.stamps
+        self._stamps = {**self._stamps, **opener.stamps}
         return [(row, act) for row, act in zip(rows, acts, strict=True) if act is not None]
 
     def view(self, row: VersionRow, act: Remember, authority: Authority) -> Record:
