@@ -159,12 +159,16 @@ class Recaller:
         by_ord = {one.ord: (number, one) for number, one in enumerate(found, 1)}
         cutter = self._cutter(query, [one.words for one in found[:1] if one.words is not None])
         hits = [self._hit(row, act, *by_ord[row.ord], cutter, authority) for row, act in opened]
-        for name, ids in (("duplicates", behind), ("contradicts", against)):
-            if ids:
-                hits = [
-                    replace(hit, **{name: tuple(ids[row.ord])}) if row.ord in ids else hit
-                    for hit, (row, _) in zip(hits, opened, strict=True)
-                ]
+        if behind or against:
+            behind, against = behind or {}, against or {}
+            hits = [
+                replace(
+                    hit,
+                    duplicates=tuple(behind.get(row.ord, ())),
+                    contradicts=tuple(against.get(row.ord, ())),
+                )
+                for hit, (row, _) in zip(hits, opened, strict=True)
+            ]
         return hits
 
     def hits_of(

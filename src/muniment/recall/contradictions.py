@@ -15,29 +15,10 @@ from muniment.recall.duplicates import CHARS, NEAR, TELLING, words_in
 SAME_SUBJECT = 0.5  # shared words by all words of both, where key or title say that it is about the same
 LEAST = 2  # fewer words than these beside a number say nothing that could be said of another one
 _NEGATIONS = frozenset(["no", "not", "never", "none", "nor", "neither", "without", "cannot", "t"])
-_HELPING = frozenset(
-    [
-        "do",
-        "does",
-        "did",
-        "don",
-        "doesn",
-        "didn",
-        "isn",
-        "aren",
-        "wasn",
-        "weren",
-        "won",
-        "wouldn",
-        "can",
-        "couldn",
-        "shouldn",
-        "hasn",
-        "haven",
-        "hadn",
-        "doing",
-    ]
-)
+_HELPING = frozenset({
+    "do", "does", "did", "don", "doesn", "didn", "isn", "aren", "wasn", "weren", "won", "wouldn", "can", "couldn",
+    "shouldn", "hasn", "haven", "hadn", "doing",
+})  # fmt: skip
 
 
 def tells(word: str) -> bool:
