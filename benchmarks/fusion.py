@@ -2,11 +2,11 @@
 
     python -m benchmarks.fusion --data DIR [--cache DIR] [--models random minilm …] [--floor] [--json]
 
-Words are ranked as in `benchmarks/locomo.py`, conversations included. `random` gives each text a vector of its own out
-of its hash: an embedder that knows nothing. The others are read from a cache that `benchmarks/carriers.py` fills; those
-that are not in it are skipped. Differences to words alone are given with the 95 % interval over questions. `pooled`
-takes all questions of all sets together. With `--floor`: how many questions of the bank itself, and of another bank of
-the same set, find something that clears the floor.
+Both sides are asked as recall asks them, with conversations, speakers and times. `random` gives each text a vector of
+its own out of its hash: an embedder that knows nothing. The others are read from a cache that `benchmarks/carriers.py`
+fills; those that are not in it are skipped. Differences to words alone are given with the 95 % interval over questions.
+`pooled` takes all questions of all sets together. With `--floor`: how many questions of the bank itself, and of another
+bank of the same set, find something that clears the floor.
 """
 
 from __future__ import annotations
@@ -24,24 +24,20 @@ for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
 import numpy as np  # noqa: E402
-from benchmarks import carriers, common, sets  # noqa: E402
+from benchmarks import carriers, common, indexes, sets  # noqa: E402
 from benchmarks.metrics import CUT, interval, ndcg, recall  # noqa: E402
 
-from muniment.recall.analyzer import Analyzer  # noqa: E402
-from muniment.recall.corpus import ListCorpus  # noqa: E402
 from muniment.recall.fusion import (  # noqa: E402
     UNASKED,
-    Background,
     Evidence,
     Floor,
     agreement,
     convex,
-    fuse,
     rrf,
     stands,
 )
-from muniment.recall.lexical import ContextWeights, WordIndex  # noqa: E402
-from muniment.recall.vector_corpus import ListVectors  # noqa: E402
+from muniment.recall.lexical import WordIndex  # noqa: E402
+from muniment.recall.sides import Sides, both_sides  # noqa: E402
 from muniment.recall.vectors import VectorIndex  # noqa: E402
 
 DEPTH = 100  # records that each side brings in
@@ -54,18 +50,20 @@ class Asked:
     """One question as both sides answered it."""
 
     relevant: set[int]
-    words: list[tuple[int, float]]
-    near: list[int]
-    cosines: dict[int, float]
-    background: Background
+    sides: Sides
     evidence: dict[int, tuple[float, int | None]]
+
+    @property
+    def words(self) -> list[tuple[int, float]]:
+        """Rows and scores by words."""
+        return [(one.ord, one.score) for one in self.sides.words]
 
 
 METHODS: dict[str, Callable[[Asked], list[int]]] = {
-    "rrf": lambda a: [n for n, _ in rrf([[n for n, _ in a.words], a.near])],
-    "convex .5": lambda a: [f.ord for f in convex(a.words, a.cosines, 0.5, a.background.mean)],
-    "convex .2": lambda a: [f.ord for f in convex(a.words, a.cosines, 0.2, a.background.mean)],
-    "gated": lambda a: [f.ord for f in fuse(a.words, a.cosines, a.background)],
+    "rrf": lambda a: [n for n, _ in rrf([[n for n, _ in a.words], a.sides.near])],
+    "convex .5": lambda a: [f.ord for f in convex(a.words, a.sides.cosines, 0.5, a.sides.background.mean)],
+    "convex .2": lambda a: [f.ord for f in convex(a.words, a.sides.cosines, 0.2, a.sides.background.mean)],
+    "the product's": lambda a: [f.ord for f in a.sides.fused()],
 }
 
 
@@ -90,33 +88,15 @@ class Embedded:
         return np.stack([np.random.default_rng(s).standard_normal(self.dimension) for s in seeds])
 
 
-def answer(bank: sets.Bank, words: WordIndex, vectors: VectorIndex, text: str, query: Array) -> Asked:
+def answer(words: WordIndex, vectors: VectorIndex, text: str, query: Array) -> Asked:
     """Both sides' answers to a question."""
-    hits = words.search(text, DEPTH).hits
-    near = vectors.search(query, DEPTH)
-    ords = [hit.ord for hit in hits]
-    cosines = {n: c for n, c in zip(ords, vectors.cosines(query, ords), strict=True) if c is not None}
-    cosines |= {one.ord: one.cosine for one in near}
+    sides = both_sides(words, vectors, text, query, DEPTH, spans=indexes.times(text))
     evidence = {}
-    for hit in hits:
+    for hit in sides.words:
         mass = sum(term.idf for term in hit.terms) or 1.0
         held = [term for term in hit.terms if term.tf]
         evidence[hit.ord] = (sum(t.idf for t in held) / mass, min((t.df for t in held), default=None))
-    scores = [(hit.ord, hit.score) for hit in hits]
-    return Asked(set(), scores, [one.ord for one in near], cosines, vectors.background(query), evidence)
-
-
-def opened(bank: sets.Bank, rows: Array, folder: Path) -> tuple[WordIndex, VectorIndex]:
-    """Both indexes of a bank."""
-    corpus, vectors = ListCorpus(), ListVectors(rows.shape[1])
-    for text, session, row in zip(bank.texts, bank.sessions, rows, strict=True):
-        corpus.add(text, session=session)
-        vectors.add(row)
-    words = WordIndex(folder / "words", corpus, Analyzer(), context=ContextWeights())
-    meaning = VectorIndex(folder / "vectors", vectors, rows.shape[1])
-    words.refresh()
-    meaning.refresh()
-    return words, meaning
+    return Asked(set(), sides, evidence)
 
 
 def ask(banks: list[sets.Bank], embed: Embedded, *, foreign: bool) -> tuple[list[Asked], list[Asked]] | None:
@@ -127,7 +107,8 @@ def ask(banks: list[sets.Bank], embed: Embedded, *, foreign: bool) -> tuple[list
         if rows is None:
             return None
         with tempfile.TemporaryDirectory() as folder:
-            words, vectors = opened(bank, rows, Path(folder))
+            words = indexes.words(bank, Path(folder) / "words")
+            vectors = indexes.meaning(rows, Path(folder) / "vectors")
             for source, questions in ((own, bank.questions), (strange, banks[number - 1].questions)):
                 if source is strange and (not foreign or len(banks) == 1):
                     continue
@@ -135,7 +116,7 @@ def ask(banks: list[sets.Bank], embed: Embedded, *, foreign: bool) -> tuple[list
                 if queries is None:
                     return None
                 for question, query in zip(questions, queries, strict=True):
-                    asked = answer(bank, words, vectors, question.text, query)
+                    asked = answer(words, vectors, question.text, query)
                     asked.relevant = question.relevant
                     source.append(asked)
     return own, strange
@@ -145,11 +126,11 @@ def clearing(answers: list[Asked], floor: Floor) -> tuple[float, float]:
     """(share of questions with something above the floor, with evidence among the first `SHOWN` above it)."""
     some = good = 0
     for asked in answers:
-        ranked = [f.ord for f in fuse(asked.words, asked.cosines, asked.background)][:CUT]
+        ranked = [f.ord for f in asked.sides.fused()][:CUT]
         kept = []
         for number in ranked:
             mass, df = asked.evidence.get(number, (0.0, None))
-            if stands(Evidence(mass, df, asked.cosines.get(number)), asked.background, floor):
+            if stands(Evidence(mass, df, asked.sides.cosines.get(number)), asked.sides.background, floor):
                 kept.append(number)
         some += bool(kept)
         good += bool(set(kept[:SHOWN]) & asked.relevant)
@@ -174,7 +155,7 @@ def measure(
             ranked = [[n for n, _ in a.words] for a in own]
             base = np.array([ndcg(r, a.relevant) for r, a in zip(ranked, own, strict=True)])
             based = np.mean([recall(r, a.relevant) for r, a in zip(ranked, own, strict=True)])
-            agreed = [agreement(a.words, a.cosines, a.background) for a in own]
+            agreed = [agreement(a.words, a.sides.cosines, a.sides.background) for a in own]
             for method, order in METHODS.items():
                 fused = [order(a) for a in own]
                 scores = np.array([ndcg(r, a.relevant) for r, a in zip(fused, own, strict=True)])

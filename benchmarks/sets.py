@@ -32,6 +32,7 @@ class Question:
     text: str
     relevant: set[int]
     sessions: set[int] = field(default_factory=set)  # conversations that answer it, where the set has any
+    kind: int = 0  # LoCoMo's category
 
 
 @dataclass(slots=True)
@@ -85,7 +86,7 @@ def _locomo(folder: Path) -> list[Bank]:
             if asked["category"] in SCORED and ids:
                 found = {rows[i] for i in ids}
                 within = {bank.sessions[row - 1] for row in found}
-                bank.questions.append(Question(str(asked["question"]), found, within))
+                bank.questions.append(Question(str(asked["question"]), found, within, asked["category"]))
             elif asked["category"] not in SCORED:
                 bank.unanswerable.append(Question(str(asked["question"]), set()))
         banks.append(bank)

@@ -21,8 +21,8 @@ MAX_ENTRY_CHARS = 2000
 MAX_BANKS = 256
 LEAST_FLOOR = 0.05
 # Chosen in `benchmarks/auto_recall.py`. Meaning supports words and hardly ever suffices: something is always near.
-BY_WORDS = Floor(mass=0.36, sigmas=14.0, rare=0)
-WITH_MEANING = Floor(mass=0.42, sigmas=14.0, rare=0)
+BY_WORDS = Floor(mass=0.42, sigmas=14.0, rare=0)
+WITH_MEANING = Floor(mass=0.48, sigmas=14.0, rare=0)
 _YES, _NO = frozenset({"true", "1", "yes", "on"}), frozenset({"false", "0", "no", "off"})
 
 
@@ -36,7 +36,8 @@ class AutoRecallConfig:
         auto_recall_banks: Ids of the attached banks that are searched; None: all of them, empty: none.
         max_entry_chars: Characters of a record at most, 1 to 2,000.
         floor: The share of the question's idf mass that the own words of a bank's best record must hold, 0.05 to 1.
-            A sixth more where there are vectors, which then count too.
+            A seventh more where there are vectors, which then count too. A quarter more counts what was said by a
+            speaker, or at a time, that the question names.
     """
 
     auto_recall_enabled: bool = True

@@ -236,6 +236,10 @@ class Recalled:
         """Why it is shown, in words."""
         held = ", ".join(term.term for term in sorted(self.hit.terms, key=lambda t: -t.idf) if term.tf)
         words = f"It holds {self.mass:.0%} of what is asked" + (f": {held}" if held else "")
+        named = {"speaker": "its speaker", "dated": "its time"}
+        words += "".join(
+            f"; the question names {said}" for key, said in named.items() if key in self.hit.signals
+        )
         return words + ("." if self.sigmas is None else f"; its meaning is {self.sigmas:.1f} sigmas near.")
 
     def to_json(self) -> dict[str, Any]:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 DEPTH = 40  # records that a ranking brings in
 BEHIND = 0.5  # what the ranking by the whole conversation counts beside that by the question
+NAMED = ("speaker", "dated")  # favours that are evidence too: few banks hold what was said by these, or then
+FAVOURED = 1.25  # what evidence by words is multiplied by for each of them
+COMPANY = 0.25  # so much of the floor a record needs itself, where another one of its bank clears it
 
 
 @dataclass(slots=True)
@@ -118,7 +121,7 @@ def search(bank: Bank, asking: Asking) -> list[Recalled]:
 def _standing(
     bank: Bank, turn: Turn, vector: Vectors | None, floor: Floor, weights: Weights | None
 ) -> list[_Candidate]:
-    """The candidates of a bank of which one clears the floor, and that clear half of it themselves.
+    """The candidates of a bank of which one clears the floor, and that clear `COMPANY` of it themselves.
 
     They rank by the question first, and by what was said before it second.
     """
@@ -139,13 +142,13 @@ def _standing(
             ranked.setdefault(one.ord, one)
             scores[one.ord] = scores.get(one.ord, 0.0) + weight * one.score / best
     single = len(readings) == 1 and turn.query == first
-    half = Floor(floor.mass / 2, floor.sigmas / 2, floor.rare)
+    part = Floor(floor.mass * COMPANY, floor.sigmas * COMPANY, floor.rare)
     out = []
     for ord, one in ranked.items():
         words = _evidence(bank, turn.query, one, known=single)
         held = 0.0 if words is None else max(mass(words.terms, reading, of_words) for reading in terms)
-        evidence = Evidence(held, None, one.cosine)
-        if stands(evidence, background, half):
+        evidence = Evidence(held * _favour(one.words), None, one.cosine)
+        if stands(evidence, background, part):
             sigmas = None if one.cosine is None else background.sigmas(one.cosine)
             clears = stands(evidence, background, floor)
             out.append(_Candidate(one, scores[ord], held, sigmas, clears))
@@ -167,6 +170,11 @@ def _ranked(bank: Bank, turn: Turn, vector: Vectors | None, weights: Weights | N
         asked = Asked(turn.query, TEXT if lists else mode, None if lists else vector, spans=when)
         lists.append(rank(bank, asked, DEPTH, allow, past=False, context=True, depth=DEPTH))
     return [weighed(found, weights) for found in lists]
+
+
+def _favour(words: Scored | None) -> float:
+    """What evidence by words counts for a record that the question favours."""
+    return FAVOURED ** sum(name in NAMED for name, _ in words.favours) if words is not None else 1.0
 
 
 def _evidence(bank: Bank, query: str, one: Ranked, *, known: bool) -> Scored | None:

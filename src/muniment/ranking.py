@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 DEPTH = 100  # records that each side brings in at least
 _RANKS = 10_000  # ranks that are added up at most
-FEW = 16  # so few records are no background: what stands out cannot be told among them
 
 HYBRID, TEXT, VECTOR, RECENT = "hybrid", "text", "vector", "recent"
 MODES = (HYBRID, TEXT, VECTOR, RECENT)
@@ -148,7 +147,8 @@ def weighed(found: list[Ranked], weights: Weights | None) -> list[Ranked]:
 def _both(
     bank: Bank, asked: Asked, depth: int, allow: Mask | None, *, past: bool, context: bool
 ) -> list[Ranked]:
-    from muniment.recall.fusion import RRF_K, fuse, in_context, rrf
+    from muniment.recall.fusion import RRF_K, rrf
+    from muniment.recall.sides import both_sides
 
     assert asked.vector is not None  # noqa: S101 - `rank` has looked
     assert bank.host.meaning is not None  # noqa: S101
@@ -156,32 +156,31 @@ def _both(
     by_rank = bank.host.settings.fusion == "rrf"
     if by_rank:  # each list whole, as far as a rank still counts
         depth = max(depth, min(_RANKS, bank.store.watermark().last_ord))
-    found = bank.index.search(asked.text, depth, allow, past=past, context=context, spans=asked.spans)
-    words = {one.ord: one for one in found.hits}
-    near = vectors.search(asked.vector, depth, allow, past)
-    ords = list(dict.fromkeys([*words, *(one.ord for one in near)]))
-    around = None if by_rank else bank.index.around(ords, context=context)
-    wide = ords if around is None else list(dict.fromkeys([*ords, *around.before, *around.after]))
-    pairs = zip(wide, vectors.cosines(asked.vector, wide, past=past), strict=True)
-    known = {ord: cosine for ord, cosine in pairs if cosine is not None}
-    cosines = {ord: known[ord] for ord in ords if ord in known}
+    sides = both_sides(
+        bank.index,
+        vectors,
+        asked.text,
+        asked.vector,
+        depth,
+        allow,
+        past=past,
+        context=context,
+        spans=asked.spans,
+    )
+    words = {one.ord: one for one in sides.words}
     if by_rank:
-        both = rrf([list(words), [one.ord for one in near]])
+        ranks = rrf([list(words), sides.near])
         best = 2 / (RRF_K + 1)  # first in both lists
-        return [Ranked(ord, score / best, words.get(ord), cosines.get(ord)) for ord, score in both]
-    background = vectors.background(asked.vector)
-    if background.rows < FEW:
-        background = background._replace(mean=0.0, spread=0.0)
-    weights = bank.index.weights_of(ords, asked.text, past=past, spans=asked.spans)
-    meant = in_context(known, ords, background.mean, around, weights)
-    scores = [(one.ord, one.score) for one in words.values()]
-    fused = fuse(scores, cosines, background, meant=meant)
-    return [Ranked(one.ord, one.score, words.get(one.ord), cosines.get(one.ord)) for one in fused]
+        return [Ranked(ord, score / best, words.get(ord), sides.cosines.get(ord)) for ord, score in ranks]
+    return [
+        Ranked(one.ord, one.score, words.get(one.ord), sides.cosines.get(one.ord)) for one in sides.fused()
+    ]
 
 
 def background_of(bank: Bank, vector: Vectors | None) -> Background:
     """The cosines of records that have nothing to do with the question, as the floor takes them."""
     from muniment.recall.fusion import Background
+    from muniment.recall.sides import FEW
 
     meaning = bank.host.meaning
     if vector is None or meaning is None:

@@ -39,7 +39,7 @@ class Reader:
     def __init__(self, bank: Bank, key: bytes, names: Names, asker: Asker | None = None) -> None:
         self._bank, self._key, self._names, self._asker = bank, key, names, asker
         self._named: dict[bytes, str | None] = {}  # during one call
-        self._stamps: Stamps = {}  # of the versions opened last
+        self._stamps: Stamps = {}  # of the versions opened since `enter`
         self._partial: set[int] = set()  # ords of those of which only the stub is here
 
     @property
@@ -172,7 +172,7 @@ class Reader:
         """
         opener = self.opener()
         acts = opener.proved(rows, self._bank.seals)
-        self._stamps = opener.stamps
+        self._stamps = {**self._stamps, **opener.stamps}
         gone = {State.ERASED, State.VOID}
         shut = [at for at, act in enumerate(acts) if act is None and rows[at].state not in gone]
         if shut:

@@ -14,6 +14,7 @@ from muniment.corpus import speakers_of
 from muniment.favour import favoured
 from muniment.ledger.acts import Remember
 from muniment.ledger.authority import Authority
+from muniment.pairing import paired
 from muniment.query import Where, choice
 from muniment.ranking import MODES, RECENT, Asked, Ranked, ask, rank, weighed
 from muniment.reading import Reader, check_limit, is_ahead
@@ -138,8 +139,11 @@ class Recaller:
         if look.rerank:
             found, opened, why = reranked(reranking, asked.text, found, opened)
         degraded = "; ".join(part for part in (asked.degraded, why) if part)
+        by_ord = {one.ord: one for one in found}
+        others = [] if look.floor or look.rerank else shown
+        opened, against = paired(opened, look.limit, others, by_ord, self._reader.open)
         return Hits(
-            self._hits(opened[: look.limit], found, asked.text, authority, behind),
+            self._hits(opened, found, asked.text, authority, behind, against),
             asked.mode,
             degraded or None,
         )
@@ -157,14 +161,20 @@ class Recaller:
         query: str,
         authority: Authority,
         behind: Mapping[int, Sequence[str]] | None = None,
+        against: Mapping[int, Sequence[str]] | None = None,
     ) -> list[Hit]:
         by_ord = {one.ord: (number, one) for number, one in enumerate(found, 1)}
         self._used([row for row, _ in opened])
         cutter = self._cutter(query, [one.words for one in found[:1] if one.words is not None])
         hits = [self._hit(row, act, *by_ord[row.ord], cutter, authority) for row, act in opened]
-        if behind:
+        if behind or against:
+            behind, against = behind or {}, against or {}
             hits = [
-                replace(hit, duplicates=tuple(behind.get(row.ord, ())))
+                replace(
+                    hit,
+                    duplicates=tuple(behind.get(row.ord, ())),
+                    contradicts=tuple(against.get(row.ord, ())),
+                )
                 for hit, (row, _) in zip(hits, opened, strict=True)
             ]
         return hits

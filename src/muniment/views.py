@@ -137,6 +137,8 @@ class Hit:
         conflict: Another live version of the same key says something else.
         archived: The text lies in a blob; `record.whole` says whether it is here all the same.
         duplicates: Ids of records left out because they say nearly the same as this one, the best first.
+        contradicts: Ids of records that say the same but for a number, a negation or a day; one that is nearly as good
+            is shown too, in place of the last hit.
     """
 
     record: Record
@@ -148,6 +150,7 @@ class Hit:
     conflict: bool = False
     archived: bool = False
     duplicates: tuple[str, ...] = ()
+    contradicts: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The hit as `--json` prints it."""
@@ -160,6 +163,7 @@ class Hit:
             "conflict": self.conflict,
             "archived": self.archived,
             "duplicates": list(self.duplicates),
+            "contradicts": list(self.contradicts),
         }
 
 

@@ -16,12 +16,17 @@ NEAR = 0.9  # shared words by all words of both
 LEAST = 5  # fewer different words say something by what stands around them: "yes, let's" is no copy of another one
 CHARS = 20_000  # longer texts stand for themselves
 _WORD = re.compile(r"[^\W_]+")
-_TELLING = frozenset({
+TELLING = frozenset({
     "no", "not", "never", "none", "nor", "neither", "without", "cannot", "t", "yes", "false", "true", "only", "except",
     "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "january", "february", "march",
     "april", "may", "june", "july", "august", "september", "october", "november", "december", "today", "tomorrow",
     "yesterday",
 })  # fmt: skip
+
+
+def words_in(text: str) -> frozenset[str]:
+    """The words of a text, case folded."""
+    return frozenset(_WORD.findall(text.casefold()))
 
 
 class Collapsing:
@@ -44,7 +49,7 @@ class Collapsing:
             text: What it says.
             alike: What has to be equal too, so that one may stand for the other: its key and author, say.
         """
-        words = frozenset(_WORD.findall(text.casefold())) if len(text) <= CHARS else frozenset()
+        words = words_in(text) if len(text) <= CHARS else frozenset()
         words = words if len(words) >= LEAST else frozenset()
         ranked = sorted(words, key=lambda word: (-len(word), word))  # long words are seldom shared
         prefix = ranked[: len(words) - math.ceil(NEAR * len(words)) + 1] if words else []
@@ -62,6 +67,6 @@ class Collapsing:
         if both < NEAR * (len(kept) + len(other) - both):
             return False
         apart = kept ^ other
-        return apart.isdisjoint(_TELLING) and not any(
+        return apart.isdisjoint(TELLING) and not any(
             self._asked(word) or any(c.isdigit() for c in word) for word in apart
         )

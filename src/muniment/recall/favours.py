@@ -62,6 +62,11 @@ def inside(spans: Sequence[Span]) -> Array:
     return np.array([edge for span in spans for edge in span], np.int64)
 
 
+def among_people(follower: Follower) -> bool:
+    """Whether those who speak in a bank have names, and no assistant is among them."""
+    return follower.holds(FIELD) and not follower.holds(role_key(ASSISTANT))
+
+
 def favours_of(
     text: str, asked: Query, follower: Follower, weights: FavourWeights, spans: Sequence[Span]
 ) -> list[Favour]:

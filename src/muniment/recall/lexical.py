@@ -21,7 +21,7 @@ from muniment.base.limits import LIMITS
 from muniment.recall.analyzer import Analyzer, Query
 from muniment.recall.corpus import Corpus, Guarded
 from muniment.recall.dates import Span
-from muniment.recall.favours import FavourWeights, favours_of, inside
+from muniment.recall.favours import FavourWeights, among_people, favours_of, inside
 from muniment.recall.follow import Follower
 from muniment.recall.scoring import ContextWeights, Formula, Scorer
 from muniment.recall.search import TIERS, Found, Search, Workspace, holds_exactly
@@ -145,11 +145,14 @@ class WordIndex:
                 f"k1={k1}, b={b}, exact={exact} out of range", "Use k1 > 0, 0 <= b <= 1, exact >= 0."
             )
         if context is not None and not (
-            0 <= context.neighbours <= 1 and context.window >= 0 <= context.session and context.full >= 1
+            0 <= context.neighbours <= 1
+            and context.window >= 0 <= context.session
+            and context.full >= 1
+            and context.people > 0
         ):
             raise InvalidInput(
                 f"weights out of range: {context}",
-                "Use neighbours in 0..1, full of 1 or more, the others 0 or more.",
+                "Use neighbours in 0..1, full of 1 or more, people above 0, the others 0 or more.",
             )
         if favours is not None and min(favours.speaker, favours.assistant, favours.dated) <= 0:
             raise InvalidInput(f"weights out of range: {favours}", "Use weights above 0; 1 favours nothing.")
@@ -322,7 +325,10 @@ class WordIndex:
         terms = [follower.term(term, past) for term in asked.terms]
         if len(terms) > LIMITS.query_terms:
             terms = sorted(terms, key=lambda term: -term.idf)[: LIMITS.query_terms]
-        formula = self.formula if context else replace(self.formula, context=None)
+        weights = self.formula.context if context else None
+        if weights is not None and self.favours is not None and among_people(follower):
+            weights = weights.among_people()
+        formula = replace(self.formula, context=weights)
         favours = [] if self.favours is None else favours_of(text, asked, follower, self.favours, spans)
         return asked, Scorer(terms, formula, follower.columns, favours)
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,8 @@ class ContextWeights:
         k1: Saturation of occurrences in a conversation.
         b: Length normalisation of conversations.
         full: Words up to which a record's context counts in full; of longer ones in proportion less.
+        people: What window and session are multiplied by in a bank of conversations between people: their lines are
+            shorter and say less alone than what is written to an assistant, or by one.
     """
 
     window: float = 1.0
@@ -51,6 +53,11 @@ class ContextWeights:
     k1: float = 3.0
     b: float = 0.4
     full: float = 100.0
+    people: float = 2.0
+
+    def among_people(self) -> ContextWeights:
+        """The weights for a bank of conversations between people."""
+        return replace(self, window=self.window * self.people, session=self.session * self.people)
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,8 @@ class VectorIndex:
         asked = self._unit(query)
         with self._lock:
             mask = self._follower.searchable(past)
-            known = np.array([number for number in ords if 0 < number < len(mask) and mask[number]], np.int64)
+            rows = np.asarray(ords, np.int64)
+            known = rows[(rows > 0) & mask.take(rows, mode="clip") & (rows < len(mask))]
             found = dict(zip(known.tolist(), self._cosines(asked, known).tolist(), strict=True))
         return [found.get(number) for number in ords]
 

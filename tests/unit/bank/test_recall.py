@@ -523,3 +523,36 @@ def test_what_says_the_same_is_shown_once(ava: Agent) -> None:
     assert other.id in {hit.record.id for hit in hits}
     (kept,) = (hit for hit in hits if hit.duplicates)
     assert sorted([kept.record.id, *kept.duplicates]) == sorted(copies)
+
+
+def test_both_sides_of_a_contradiction_are_shown_and_name_each_other(ava: Agent) -> None:
+    """The one that would not be shown takes the place of the last hit; an answer of one hit names the other."""
+    sides = {ava.remember(f"the deploy of the site takes {n} minutes", key=f"deploy.{n}").id for n in (5, 9)}
+    for number in range(2):
+        ava.remember(f"deploy site minutes{' of a meeting' * (number + 1)}")
+    question = "how many minutes does the deploy of the site take"
+    (alone,) = ava.recall(question, limit=1)
+    assert alone.contradicts
+    two = ava.recall(question, limit=2)
+    named = {hit.record.id: hit.contradicts for hit in two if hit.contradicts}
+    assert set(named) == sides
+    assert {other for others in named.values() for other in others} == sides
+
+
+def test_the_other_side_takes_the_last_place(ava: Agent) -> None:
+    """It is looked for among the next ranks; the order of scores stays, and nothing is shown twice."""
+    long = "the deploy takes {} minutes and a while longer, never less than that, on most of the machines"
+    sides = {ava.remember(long.format(n)).id for n in (9, 4)}
+    for _ in range(2):
+        ava.remember("the deploy takes minutes")
+    hits = ava.recall("deploy takes minutes", limit=3)
+    assert len({hit.record.id for hit in hits}) == 3
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    assert {hit.record.id for hit in hits if hit.contradicts} == sides
+
+
+def test_what_was_said_at_two_times_is_no_contradiction(ava: Agent) -> None:
+    """Lines of conversations are what was said then."""
+    for number in (5, 9):
+        ava.remember(f"Kim: I ran {number} miles today", session="chat")
+    assert not any(hit.contradicts for hit in ava.recall("how many miles did Kim run"))

@@ -519,3 +519,15 @@ def test_a_preview_tells_why(talk: Session) -> None:
     told = found.to_json()["stores"][0]
     assert told["name"] is None
     assert told["hits"][0]["hit"]["record"]["key"] == "kim"
+
+
+def test_who_said_it_is_evidence(ava: Agent) -> None:
+    """A record of the speaker that the question names clears a floor that its words alone would not clear."""
+    for name, text in (("Kim", "the boat leaks"), ("Lee", "the boat leaks as well"), ("Kim", "tea is ready")):
+        ava.remember(f"{name}: {text}", session="talk")
+    ava.configure_auto_recall(floor=0.28)
+    found = ava.session("asking").recall_for([user("Kim boat varnish painter")])
+    best = found.stores[0].hits[0]
+    assert best.hit.record.text == "Kim: the boat leaks"
+    assert best.mass < 0.28
+    assert "the question names its speaker" in best.reason

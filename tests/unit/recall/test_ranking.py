@@ -237,3 +237,26 @@ def test_a_conversation_much_to_the_point_brings_in_its_records(tmp_path: Path) 
     wanted = rank(corpus, index.analyzer, query, context=context)[:10]
     assert [hit.ord for hit in index.search(query, 10).hits] == [o for o, _ in wanted]
     assert all(o <= 13 for o, _ in wanted)
+
+
+def test_context_counts_twice_among_people(tmp_path: Path) -> None:
+    """A line of talk is ranked with more of its conversation than a message to an assistant."""
+    parts = {}
+    for name, other in (("people", "Bob"), ("chat", "assistant")):
+        corpus = ListCorpus()
+        corpus.add("the harbour opens early", session=1, speakers=["Ava"])
+        corpus.add("so does the ferry", session=1, speakers=[other])
+        index = WordIndex(
+            tmp_path / name,
+            corpus,
+            Analyzer(),
+            context=ContextWeights(),
+            favours=FavourWeights(assistant=1.0),
+        )
+        index.refresh()
+        (first, *_) = index.search("harbour early", 2).hits
+        parts[name] = first
+    talk, chat = parts["people"], parts["chat"]
+    assert talk.word == chat.word
+    assert talk.window == pytest.approx(2 * chat.window)
+    assert talk.session == pytest.approx(2 * chat.session)

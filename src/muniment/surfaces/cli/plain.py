@@ -75,6 +75,7 @@ def _remembered(result: Remembered) -> str:
 def _hit(place: int, hit: Hit) -> str:
     flags = [name for name, on in (("conflict", hit.conflict), ("archived", hit.archived)) if on]
     flags += [f"{len(hit.duplicates)} more like it"] if hit.duplicates else []
+    flags += ["another says otherwise"] if hit.contradicts else []
     label, flag = _label(hit.record), f" ({', '.join(flags)})" if flags else ""
     return (
         f"{place}. {hit.score:.2f}  {label}{one_line(hit.snippet or hit.record.text, 2 * LINE)}{flag}\n"

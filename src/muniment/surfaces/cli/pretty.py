@@ -140,6 +140,8 @@ def _hit(hit: Hit) -> RenderableType:
             head.append(f"  {flag}", f"bold {WARN}")
     if hit.duplicates:
         head.append(f"  {len(hit.duplicates)} more like it", QUIET)
+    if hit.contradicts:
+        head.append("  another says otherwise", WARN)
     words = Text()
     for piece, lit in pieces(hit.snippet or hit.record.text[:400], hit.highlights):
         words.append(piece, LIT if lit else "")
