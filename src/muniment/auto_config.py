@@ -21,8 +21,8 @@ MAX_ENTRY_CHARS = 2000
 MAX_BANKS = 256
 LEAST_FLOOR = 0.05
 # Chosen in `benchmarks/auto_recall.py`. Meaning supports words and hardly ever suffices: something is always near.
-BY_WORDS = Floor(mass=0.42, sigmas=14.0, rare=0)
-WITH_MEANING = Floor(mass=0.48, sigmas=14.0, rare=0)
+BY_WORDS = Floor(mass=0.40, sigmas=14.0, rare=0)
+WITH_MEANING = Floor(mass=0.46, sigmas=14.0, rare=0)
 _YES, _NO = frozenset({"true", "1", "yes", "on"}), frozenset({"false", "0", "no", "off"})
 
 
