@@ -280,8 +280,8 @@ class Cleared:
 
     def to_json(self) -> dict[str, Any]:
         """The result as `--json` prints it."""
-        shown = {"agent": self.agent, "records": self.records, "undone": self.undone}
-        return shown if self.erased is None else {**shown, "erased": self.erased.to_json()}
+        erased = None if self.erased is None else self.erased.to_json()
+        return {"agent": self.agent, "records": self.records, "undone": self.undone, "erased": erased}
 
 
 @dataclass(frozen=True, slots=True)

@@ -263,7 +263,7 @@ print("loaded" if sys.modules.get("mcp") else "not loaded")
 def test_without_the_extra_the_door_is_absent_and_it_says_so(home: Path) -> None:
     """The others are served, and a line says what brings this one."""
     served_line, lacking, *rest = _check(home, "sys.modules['mcp'] = None")
-    assert re.match(r"would serve /healthz, /metrics, /rpc at ", served_line)
+    assert re.match(r"would serve /healthz, /metrics, /sync/1, /rpc, / at ", served_line)
     assert lacking == "/mcp needs the extra `mcp`: pip install 'muniment[mcp]'"
     assert rest == ["0", "not loaded"]
     assert absent(["/mcp"]) == ()
@@ -297,4 +297,4 @@ def test_hostile_bodies_break_nothing(home: Path, tmp_path: Path) -> None:
         assert send(url, LIST, bearer, path="/mcp")[0] == 200
         assert send(url, b"{}", bearer | {"content-length": "9000000"}, path="/mcp")[0] == 413
         said = (tmp_path / "log").read_text().splitlines()
-        assert [line for line in said if not line.startswith(("{", "serving "))] == []
+        assert [line for line in said if not line.startswith(("{", "serving ", "look at it"))] == []

@@ -158,7 +158,7 @@ def test_errors_have_a_code_a_word_and_a_next_step(url: str, home: Path) -> None
         ("memory.get", {}, -32602),
         ("memory.get", {"ref": 1}, -32602),
         ("memory.get", {"reff": "x"}, -32602),
-        ("memory.get", ["a", "b"], -32602),
+        ("memory.get", ["a", "b", "c"], -32602),
         ("memory.recall", {"limit": 0}, -32602),
         ("memory.recall", {"agent_did": 5}, -32602),
         ("memory.nothing", {}, -32601),

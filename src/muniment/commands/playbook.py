@@ -180,7 +180,7 @@ COMMANDS = family(
         "`id`. All are done, or none; an id that is not there is passed over, and the same batch again changes "
         "nothing. Where the policy is `review`, the batch waits instead.",
         (
-            Example("muniment playbook apply --id run-17 < batch.json", "from a file, once for that run"),
+            Example("muniment playbook apply --id run-17 -", "from standard input, once for that run"),
             Example("""muniment playbook apply '[{"op": "ADD", "text": "Ask before you delete"}]'""", "typed"),
         ),
         (

@@ -84,7 +84,8 @@ class Replicas:
         """Let go of all files."""
         for replica in self._replicas.values():
             replica.bank.close()
-            replica.room.close()
+            if replica.bank.host.archive is not None:
+                replica.room.close()
         self.host.journal.close()
 
     @property

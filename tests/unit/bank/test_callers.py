@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import muniment.store
 from muniment.agent import Agent
 from muniment.bank import Bank
 from muniment.base.errors import (
@@ -252,12 +253,16 @@ def test_more_nonces_than_there_is_room_for_are_refused(
     replays.close()
 
 
+SCHEMA = Path(muniment.store.__file__).parent / "schema" / "peer"
+SINCE = [path for path in sorted(SCHEMA.glob("*.sql")) if path.stem != "001"]
+
+
 def test_a_peer_file_of_the_version_before_is_brought_up_to_date(make_peer: MakePeer, tmp_path: Path) -> None:
     """What an older version wrote gains the new tables and loses nothing."""
     peer = make_peer("old")
     name = peer.agent("ava", create=True).did
     link = peer.made_store()._connections.link()
-    for table in ("bindings", "tokens"):
+    for table in re.findall(r"CREATE TABLE (\w+)", "".join(path.read_text("utf-8") for path in SINCE)):
         link.run(f"DROP TABLE {table}")
     link.run("PRAGMA user_version = 1")
     peer.close()

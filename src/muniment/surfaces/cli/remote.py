@@ -22,7 +22,10 @@ _METHODS = {
 
 # Members whose own names are a user's words or ids, and no attributes of a view.
 _MAPS = frozenset(
-    {"metadata", "settings", "signals", "index", "versions", "authors", "unreadable", "findings"}
+    {
+        *("metadata", "settings", "signals", "index", "versions", "authors", "unreadable", "findings"),
+        *("archive", "skipped", "left", "operations"),
+    }
 )
 # Parts of a view whose members stand among the view's own in JSON.
 _FLAT = frozenset({"found", "invite", "record"})
@@ -67,7 +70,10 @@ class Answer(Shape):
 def _shaped(name: str, value: Any) -> Any:
     if isinstance(value, Mapping):
         return value if name in _MAPS else Shape(value)
-    return [_shaped("", item) for item in value] if isinstance(value, list) else value
+    if not isinstance(value, list):
+        return value
+    inner = name if name in _MAPS else ""  # of a list of maps each is one
+    return [_shaped(inner, item) for item in value]
 
 
 @contextmanager
