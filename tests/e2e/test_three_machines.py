@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from machines import Machine, Network, have_namespaces, until
+from .machines import Machine, Network, have_namespaces, until
 
 import muniment
 from muniment.base.ids import BankId, EntryId, parse_cid
