@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from .machines import Machine, Network, have_namespaces, until
 
 import muniment
 from muniment.base.ids import BankId, EntryId, parse_cid
 from muniment.store.base import Verdict
+
+from .machines import Machine, Network, have_namespaces, until
 
 pytest.importorskip("iroh", reason="needs the extra p2p")
 
