@@ -11,6 +11,7 @@ import json
 import os
 import random
 import re
+import select
 import signal
 import socket
 import subprocess
@@ -126,13 +127,19 @@ class Served:
         nonce = urlsafe_b64encode(os.urandom(18)).decode()
         return [("content-type", kind), *sign_request(parts, self.key, int(time.time()), nonce).items()]
 
-    def raw(self, data: bytes) -> bytes:
-        """Send bytes and say no more; what comes until it closes."""
+    def raw(self, data: bytes, whole: bool) -> bytes:
+        """Send bytes; what comes until it closes.
+
+        Where they may be less than a request, the answer is waited for a moment, and then no more is said: the server
+        has to see that nothing comes.
+        """
         found = b""
         with socket.create_connection(("127.0.0.1", self.port), timeout=60) as connection:
             try:
                 connection.sendall(data)
-                connection.shutdown(socket.SHUT_WR)
+                if not whole:
+                    select.select([connection], [], [], 0.02)
+                    connection.shutdown(socket.SHUT_WR)
                 while piece := connection.recv(65536):
                     found += piece
             except OSError as error:  # it closed first
@@ -180,9 +187,10 @@ class Liar:
             self._nonsense,
         )
 
-    def next(self) -> bytes:
-        """The next one, whole, as it goes over the wire."""
-        return self._rng.choice(self._kinds)()
+    def next(self) -> tuple[bytes, bool]:
+        """The next one as it goes over the wire, and whether it is a whole request that asks to close."""
+        kind = self._rng.choice(self._kinds)
+        return kind(), kind == self._nonsense
 
     def _path(self) -> str:
         rng = self._rng
@@ -201,7 +209,7 @@ class Liar:
 
     def _whole(self, method: str, path: str, headers: list[tuple[str, str]], body: bytes) -> bytes:
         named = {name for name, _ in headers}
-        lines = [f"{method} {path} HTTP/1.1"]
+        lines = [f"{method} {path} HTTP/1.1", "connection: close"]
         if "host" not in named:
             lines.append(f"host: 127.0.0.1:{self._server.port}")
         if not named & {"content-length", "transfer-encoding"}:
@@ -233,7 +241,7 @@ class Liar:
             f"GET {path} HTTP/1.1\r\n{host}x: {'y' * rng.choice((8_000, 33_000, 200_000))}\r\n\r\n",
             f"GET /{'a' * rng.choice((7_000, 9_000, 60_000))} HTTP/1.1\r\n{host}\r\n",
             f"GET http://127.0.0.1:{self._server.port}{path} HTTP/1.1\r\n{host}\r\n",
-            f"GET {path} HTTP/1.1\r\n{host}upgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-key: eA==\r\n\r\n",
+            f"GET {path} HTTP/1.1\r\n{host}upgrade: websocket\r\nconnection: upgrade\r\n\r\n",
             "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", f"OPTIONS * HTTP/1.1\r\n{host}\r\n",
             f"CONNECT 127.0.0.1:22 HTTP/1.1\r\n{host}\r\n",
             f"POST {path} HTTP/1.0\r\n\r\n" + "x" * 10, f"GET {path} HTTP/1.1\r\n{host}\r\n" * 30,
@@ -357,8 +365,8 @@ def storm(server: Served, door: str, count: int, seed: int) -> Counter[str]:
     """Send so many to a door; how often which status came ("" where it only closed the connection)."""
     liar, found = Liar(server, door, seed), Counter[str]()
     for number in range(count):
-        data = liar.next()
-        answer = server.raw(data)
+        data, whole = liar.next()
+        answer = server.raw(data, whole)
         statuses = re.findall(rb"(?:\A|\r\n|\n|\})HTTP/1\.[01] (\d{3}) ", answer)
         found.update([status.decode() for status in statuses] or [""])
         told = f"{door}, seed {seed}, request {number}: {data[:2000]!r}: {answer[:400]!r}"
@@ -378,7 +386,7 @@ def withstand(server: Served, count: int) -> str:
         found = storm(server, door, count, fixed + 1)
         after = server.resident_kib()
         lines.append(f"{door}: {count} requests, {after} KiB, {dict(sorted(found.items()))}")
-        assert any(status.startswith("4") for status in found), lines
+        assert found[""] < count / 2, lines  # most got as far as to be answered
     said = server.said()
     assert "Traceback" not in said
     assert '"bug"' not in said
