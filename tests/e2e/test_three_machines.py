@@ -132,6 +132,7 @@ class Story:
         writer.wait()
         self.write(self.b, "while nothing served")
         self.b.serve()
+        assert not any("alone" in text for text in self.texts(self.a)), "the cable was not pulled"
         self.net.plug("c")
 
     def throw_out(self) -> None:
