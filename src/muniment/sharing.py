@@ -13,7 +13,6 @@ from muniment.bank import Bank
 from muniment.base.errors import MunimentError, StorageError
 from muniment.base.ids import BankId, EntryId, cid_text
 from muniment.base.limits import LIMITS
-from muniment.ledger.levels import Level
 from muniment.store.routes import OddRow
 from muniment.sync.serving import ServerRound
 from muniment.sync.ticket import check_address
@@ -27,18 +26,15 @@ DEFAULT_ADDRESS = "http://127.0.0.1:8377"
 
 
 def speaker(peer: Peer, bank: Bank) -> bytes | None:
-    """The key of this peer that speaks for it in a bank: the one that holds the most now; None if none does."""
+    """The key of this peer that speaks for it in a bank: the one that holds the most now; None if none does.
+
+    Of two that hold the same it is the one that could give to the other, then the one that was let in first: a peer
+    that has not heard of the younger grant yet would refuse that key, and so never hear of it.
+    """
     authority, now = bank.authority, peer.host.clock.now_ms()
-    held: list[tuple[Level, bytes]] = []
-    for key in sorted(set(peer.host.keyring.keys()) & authority.keys):
-        level = authority.level(key, now)
-        if level is not None:
-            held.append((level, key))
-    best = held[0] if held else None
-    for one in held[1:]:
-        if best is not None and best[0].weaker_than(one[0]):
-            best = one
-    return None if best is None else best[1]
+    mine = sorted(set(peer.host.keyring.keys()) & authority.keys)
+    held = [leases[0] for key in mine if (leases := authority.leases_now(key, now))]
+    return max(held, key=lambda lease: (lease.grade, -lease.bit)).key if held else None
 
 
 # Where this peer is to be had

@@ -14,6 +14,7 @@ from muniment.base.errors import InvalidInput, LimitExceeded, MunimentError, Not
 from muniment.base.ids import BankId, cid_of, parse_cid
 from muniment.base.limits import LIMITS
 from muniment.config import from_mapping
+from muniment.identity.did import to_did
 from muniment.peer import Peer
 from muniment.sharing import Contacts, addresses, listens, server, speaker
 from muniment.store.routes import RequestRow
@@ -160,6 +161,20 @@ def test_the_strongest_key_of_a_peer_speaks(peer: Peer) -> None:
     assert server(peer).find(team(peer), stranger(peer), b"") is None
     peer.agent("ava").banks.share("team")
     assert server(peer).find(team(peer), stranger(peer), b"") == (bank, peer.agent_row("ava").key)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("delegable", [False, True])
+def test_of_two_equal_keys_the_one_that_was_let_in_first_speaks(
+    peer: Peer, monkeypatch: pytest.MonkeyPatch, swapped: bool, delegable: bool
+) -> None:
+    """What a key was granted here a moment ago is not known elsewhere, whichever of the two sorts first."""
+    old, new = sorted((stranger(peer, 0), stranger(peer, 1)), reverse=swapped)
+    ava = peer.agent("ava").banks
+    ava.grant("team", to_did(old), "write", delegable=delegable)
+    ava.grant("team", to_did(new), "write")
+    monkeypatch.setattr(peer.host.keyring, "keys", lambda: (new, old))  # a peer that holds these two alone
+    assert speaker(peer, peer.bank(team(peer))) == old
 
 
 def test_a_stranger_can_share_nothing(peer: Peer) -> None:

@@ -222,6 +222,17 @@ class _Patient(H11Protocol):
         else:
             self._calm()
 
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP. Where a request is answered already, nobody is left to hear the rest of that."""
+        cycle = self.cycle
+        if cycle is not None and not cycle.response_complete:
+            cycle.disconnected = True
+            cycle.message_event.set()
+            if cycle.response_started:  # a second answer can't be sent in the midst of the first
+                self.transport.close()
+                return
+        super().send_400_response(msg)
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing more to wait for."""
         self._calm()
