@@ -233,7 +233,7 @@ def test_a_memory_is_erased_after_what_goes_was_named(watched: Watched) -> None:
     expect(button).to_be_disabled()
     page.fill("#erase-word", "erase")
     button.click()
-    expect(page.get_by_role("status")).to_contain_text("1 version erased")
+    expect(page.locator("main [role=status]")).to_contain_text("1 version erased")
     page.get_by_role("link", name="Back to the memory").click()
     page.fill("#q", "4711")
     expect(page.get_by_text("No memory has these words")).to_be_visible()
