@@ -75,7 +75,10 @@ class Watched:
 
     @staticmethod
     def _counts(text: str) -> bool:
-        return "Failed to load resource" not in text  # statuses are looked at by themselves
+        # Statuses are looked at by themselves. That a question is dropped once the next one is typed is meant to be; a
+        # request that fails says `htmx:sendError`.
+        quiet = ("htmx:afterRequest,", "htmx:sendAbort,")
+        return "Failed to load resource" not in text and not text.startswith(quiet)
 
     def open(self, place: str = "") -> Page:
         """A screen of ava's."""
