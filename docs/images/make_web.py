@@ -128,6 +128,15 @@ def fill(home: Path) -> None:
         )
 
 
+def ask(home: Path, other: Path, url: str) -> None:
+    """Somebody elsewhere asks to be let in; the bank is served only for that."""
+    with muniment.open(home) as peer, muniment.open(other) as elsewhere:
+        banks = peer.agent("ava").banks
+        kim = elsewhere.agent("kim", create=True)
+        kim.banks.import_ticket(banks.share("team", address=[url]).ticket, "read", note="Kim, from the lab")
+        banks.unshare("team")
+
+
 def shoot(page: Page, url: str, folder: Path) -> None:
     """Every picture."""
 
@@ -150,9 +159,14 @@ def shoot(page: Page, url: str, folder: Path) -> None:
     save("record")
     page.goto(f"{url}/a/ava/banks")
     page.click("text=How the platform team works")
-    page.click("text=Make an invite")
+    page.select_option("#share-level", "write")
+    page.get_by_role("button", name="Share").click()
     page.wait_for_selector("#ticket")
     save("bank")
+    page.goto(f"{url}/a/ava/banks")
+    save("requests")
+    page.goto(f"{url}/a/ava/record/erase?ref=deploy-window")
+    save("erase")
     page.goto(f"{url}/a/ava/unasked")
     page.fill("#message", "Can we deploy after lunch today?")
     page.wait_for_selector(".block")
@@ -174,6 +188,7 @@ def main() -> None:
         home = Path(place) / "home"
         fill(home)
         with background(lambda: muniment.open(home), options) as url:
+            ask(home, Path(place) / "other", url)
             browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGS)
             page = browser.new_page(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
             page.on("console", lambda m: sys.stderr.write(f"console: {m.text}\n"))

@@ -20,6 +20,7 @@ from muniment.surfaces.web.charts import growth
 from muniment.surfaces.web.door import SCREENS
 from muniment.surfaces.web.logins import check, form_token, is_form_token, issue, login_url
 from muniment.surfaces.web.qr import qr_svg
+from muniment.sync.ticket import parse_ticket
 
 from .serving import served
 from .web_home import ATTACK, Visitor, fill, visited, with_of
@@ -206,7 +207,10 @@ def test_no_template_switches_escaping_off() -> None:
 # What is shown
 
 
-@pytest.mark.parametrize("place", [*PLACES[:-2], "results?q=stolen", "record?ref={attack}", "bank?bank=team"])
+@pytest.mark.parametrize(
+    "place",
+    [*PLACES[:-2], "results?q=stolen", "record?ref={attack}", "record/erase?ref={attack}", "bank?bank=team"],
+)
 def test_a_memory_is_text_and_never_markup(home: Path, place: str) -> None:
     """Its tags are escaped on every screen, and characters that turn text around are shown by their number."""
     with visited(home) as visitor:
@@ -376,29 +380,211 @@ def test_banks_are_made_granted_revoked_and_put_away(home: Path) -> None:
             assert [m.level for m in peer.agent("ava").banks.members("ops")] == ["admin(0)", "read"]
         visitor.do("/a/ava/bank/revoke", bank=bank, who="ben")
         with muniment.open(home) as peer:
-            assert [m.state for m in peer.agent("ava").banks.members("ops") if m.name == "ben"] in (
-                [],
-                ["cut"],
-            )
+            assert [(m.name, m.state) for m in peer.agent("ava").banks.members("ops")] == [
+                ("ava", "standing"), ("ben", "cut"),
+            ]  # fmt: skip
         assert visitor.do("/a/ben/bank/grant", bank=bank, who="ben", level="admin", until="")[0] == 403
         assert visitor.do("/a/ava/bank/delete", bank=bank, word="op")[0] == 400
         assert "ops" not in shown(visitor, visitor.do("/a/ava/bank/delete", bank=bank, word="ops"))
 
 
-def test_an_invite_is_shown_once_with_its_code(home: Path) -> None:
-    """And withdrawn."""
+def test_a_bank_is_shared_by_a_ticket(home: Path) -> None:
+    """Without a level it opens nothing by itself; its code stands beside it; and the bank is served until it is not."""
     with visited(home) as visitor:
-        status, _, body = visitor.do("/a/ava/bank/invite", bank="team", level="read", uses="2")
-        assert status == 200
-        secret = re.search(r'id="ticket"[^>]*>([^<]+)<', body)
-        assert secret
+        assert "not served" in visitor.get("/a/ava/bank?bank=team")[2]
+        body = visitor.do("/a/ava/bank/share", bank="team", level="", address="https://memory.example")[2]
+        ticket = parse_ticket(ticket_of(body))
+        assert (ticket.peers, ticket.invite) == (("https://memory.example",), None)
         assert 'class="qr"' in body
-        assert secret[1] not in visitor.get("/a/ava/bank?bank=team")[2]
+        assert "Serve it no more" in visitor.get("/a/ava/bank?bank=team")[2]
+        assert "not served" in shown(visitor, visitor.do("/a/ava/bank/unshare", bank="team"))
+        assert visitor.do("/a/ava/bank/share", bank="team", address="ftp://x")[0] == 400
+
+
+def test_a_ticket_with_an_invite_is_shown_once(home: Path) -> None:
+    """With its level, its uses and its end; and the invite is withdrawn."""
+    with visited(home) as visitor:
+        status, _, body = visitor.do(
+            "/a/ava/bank/share", bank="team", level="read", uses="2", until="2099-01-01"
+        )
+        assert status == 200
+        assert "Shown once" in body
+        text = ticket_of(body)
+        assert parse_ticket(text).invite is not None
+        assert 'class="qr"' in body
+        assert text.partition("invite=")[2] not in unescape(visitor.get("/a/ava/bank?bank=team")[2])
         with muniment.open(home) as peer:
             (invite,) = peer.agent("ava").banks.invites("team")
-            assert (invite.uses, invite.state) == (2, "open")
+            assert (invite.level, invite.uses, invite.state) == ("read", 2, "open")
         shown(visitor, visitor.do("/a/ava/bank/withdraw", bank="team", invite=invite.id))
-        assert visitor.do("/a/ava/bank/invite", bank="team", level="read", uses="-1")[0] == 400
+        with muniment.open(home) as peer:
+            assert [one.state for one in peer.agent("ava").banks.invites("team")] != ["open"]
+        assert visitor.do("/a/ava/bank/share", bank="team", level="read", uses="-1")[0] == 400
+
+
+def ticket_of(body: str) -> str:
+    """The ticket that a page shows."""
+    found = re.search(r'id="ticket"[^>]*>([^<]+)<', body)
+    assert found
+    return unescape(found[1])
+
+
+def elsewhere(folder: Path) -> Path:
+    """Another installation, with an agent called dee, which syncs when it is told."""
+    folder.mkdir(mode=0o700)
+    (folder / "config.yaml").write_text("sync:\n  background: false\n", "utf-8")
+    with muniment.open(folder) as peer:
+        peer.agent("dee", create=True)
+    return folder
+
+
+def test_a_ticket_with_an_invite_brings_the_bank(home: Path, tmp_path: Path) -> None:
+    """Pasted into the page of another installation; then its peers tell how syncing goes, and it syncs when told."""
+    with visited(home) as ava, visited(elsewhere(tmp_path / "dee")) as dee:
+        ticket = ticket_of(ava.do("/a/ava/bank/share", bank="team", level="write", uses="1", until="")[2])
+        assert "How we work" in shown(
+            dee, dee.do("/a/dee/bank/import", ticket=f" {ticket}\n", level="write", note="")
+        )
+        live = dee.get("/a/dee/health/live")[2]
+        assert ava.url in live
+        assert '<span class="badge ">ok</span>' in live
+        dee.do("/a/dee/write?bank=team", text="Dee was here.")
+        body = dee.do("/a/dee/health/sync")[2]
+        assert "both ends have the same" in body
+        assert "was here." in ava.get("/a/ava/?bank=team&q=dee")[2]
+        assert dee.do("/a/dee/bank/import", ticket="muniment:nonsense", level="write", note="")[0] == 400
+
+
+@pytest.mark.parametrize("do", ["approve", "deny"])
+def test_who_asks_is_answered(home: Path, tmp_path: Path, do: str) -> None:
+    """The fingerprint comes first, the stranger's words stay apart and are text; then the bank comes, or does not."""
+    with visited(home) as ava, visited(elsewhere(tmp_path / "dee")) as dee:
+        ticket = ticket_of(ava.do("/a/ava/bank/share", bank="team", level="")[2])
+        status, _, body = dee.do(
+            "/a/dee/bank/import", ticket=ticket, level="read", note="<b>I am</b> Ben\u202e"
+        )
+        assert status == 200
+        (mark,) = re.findall(r'class="fingerprint">([^<]+)<', body)
+        page = ava.get("/a/ava/banks")[2]
+        assert mark in page
+        assert page.index(mark) < page.index("Anybody may write anything here") < page.index("&lt;b&gt;I am")
+        assert "<b>I am" not in page
+        assert "\u202e" not in page
+        assert mark not in ava.get("/a/ben/banks")[2]
+        (request,) = re.findall(r'name="request" value="([^"]+)"', page)
+        assert ava.do("/a/ava/requests", request=request, do="else")[0] == 400
+        after = shown(ava, ava.do("/a/ava/requests", request=request, do=do, level="write"))
+        assert (mark in after, ">denied<" in after, 'value="deny"' in after) == (
+            do == "deny",
+            do == "deny",
+            False,
+        )
+        dee.do("/a/dee/health/sync")
+    with muniment.open(tmp_path / "dee") as peer:
+        assert [bank.level for bank in peer.agent("dee").banks.list() if bank.name == "team"] == (
+            ["write"] if do == "approve" else []
+        )
+
+
+def test_a_peer_that_does_not_answer_is_said(home: Path) -> None:
+    """With the error and how often; addresses are named and forgotten by hand."""
+    with visited(home) as visitor:
+        assert "No other installation is known" in visitor.get("/a/ava/health")[2]
+        assert visitor.do("/a/ava/health/sync")[0] == 400
+        body = shown(visitor, visitor.do("/a/ava/health/add", bank="team", address="http://127.0.0.1:9"))
+        assert "http://127.0.0.1:9" in body
+        assert "never" in body
+        assert 'class="dot fail"' in visitor.do("/a/ava/health/sync")[2]
+        live = visitor.get("/a/ava/health/live")[2]
+        assert ">failing<" in live
+        assert 'class="went-wrong"' in live
+        gone = shown(visitor, visitor.do("/a/ava/health/remove", bank="team", address="http://127.0.0.1:9"))
+        assert "http://127.0.0.1:9" not in gone
+
+
+def test_a_memory_is_erased_once_the_word_was_typed(home: Path) -> None:
+    """What would go is named first, then it goes with all its versions, and a receipt says so."""
+    with visited(home) as visitor:
+        body = visitor.get("/a/ava/record/erase?ref=deploy")[2]
+        assert "Deploys go out on Thursdays." in body
+        assert "2 versions in all" in body
+        assert visitor.do("/a/ava/record/erase", ref="deploy", word="yes", what="all")[0] == 400
+        assert visitor.get("/a/ava/record?ref=deploy")[0] == 200
+        assert (
+            "<b>2 versions</b> erased"
+            in visitor.do("/a/ava/record/erase", ref="deploy", word="erase", what="all")[2]
+        )
+        assert "Thursdays" not in visitor.get("/a/ava/results?q=thursdays&states=superseded")[2]
+    with muniment.open(home) as peer:
+        assert peer.agent("ava").history("deploy") == []
+
+
+def test_one_version_is_erased_or_late_ones_too(home: Path) -> None:
+    """As it is chosen; and what the agent may not erase is refused with the reason."""
+    with muniment.open(home) as peer:
+        _, oldest = peer.agent("ava").history("deploy")
+        (note,) = peer.agent("ben").bank("team").list()
+    with visited(home) as visitor:
+        done = visitor.do("/a/ava/record/erase", ref=oldest.version, word="erase", what="version")[2]
+        assert "<b>1 version</b> erased" in done
+        assert (
+            "that come late go too"
+            in visitor.do("/a/ava/record/erase", ref="deploy", word="erase", what="late")[2]
+        )
+        ava = visitor.get(f"/a/ava/record/erase?ref={quote(note.version)}&bank=team")
+        assert ava[0] == 200
+        with muniment.open(home) as peer:
+            made = peer.agent("ava").bank("team").remember("Ava's own.", key="own")
+        ben = visitor.get(f"/a/ben/record/erase?ref={quote(made.version)}&bank=team")
+        assert ben[0] == 403
+        assert "may not erase" in ben[2]
+    with muniment.open(home) as peer:
+        assert peer.agent("ava").history("deploy") == []
+
+
+def test_a_text_is_archived_fetched_and_restored(home: Path) -> None:
+    """It is found all the while, with a badge, and each step has its button."""
+    text = "The long minutes of the board, " + "and then more of them, " * 100
+    with muniment.open(home) as peer:
+        made = peer.agent("ava").remember(text, key="minutes")
+    with visited(home) as visitor:
+        body = shown(visitor, visitor.do("/a/ava/record/move", ref="minutes", move="archive"))
+        assert 'value="restore"' in body
+        assert 'value="archive"' not in body
+        assert visitor.get("/a/ava/results?q=minutes+board")[2].count(">archived</span>") == 1
+        assert text.strip() in visitor.do("/a/ava/record/move", ref="minutes", move="fetch")[2]
+        assert visitor.do("/a/ava/record/move", ref="minutes", move="archive")[0] == 400
+        body = shown(visitor, visitor.do("/a/ava/record/move", ref="minutes", move="restore"))
+        assert 'value="archive"' in body
+        assert visitor.do("/a/ava/record/move", ref="minutes", move="clear")[0] == 400
+    with muniment.open(home) as peer:
+        assert (peer.agent("ava").get("minutes").state, peer.agent("ava").get(made.id).text) == ("live", text)
+
+
+def test_a_memory_is_judged_and_the_judgement_changed(home: Path) -> None:
+    """One judgement by hand counts once: the next takes its place, or takes it back."""
+    with visited(home) as visitor:
+        for judgement, counts in (
+            ("helpful", (1, 0)),
+            ("helpful", (1, 0)),
+            ("harmful", (0, 1)),
+            ("neutral", (0, 0)),
+        ):
+            body = shown(visitor, visitor.do("/a/ava/record/feedback", ref="deploy", judgement=judgement))
+            assert f"It helped <b>{counts[0]}</b>" in body
+            assert f"It did harm <b>{counts[1]}</b>" in body
+        assert visitor.do("/a/ava/record/feedback", ref="deploy", judgement="lovely")[0] == 400
+
+
+def test_everything_is_erased_only_once_the_words_were_typed(home: Path) -> None:
+    """All versions, also hidden ones, and nothing brings them back."""
+    with visited(home) as visitor:
+        assert visitor.do("/a/ava/settings/erase", word="forget everything")[0] == 400
+        assert "<b>16 versions</b> erased" in visitor.do("/a/ava/settings/erase", word="erase everything")[2]
+        assert visitor.do("/a/ava/settings/purge", undo="1")[0] in {400, 404}
+    with muniment.open(home) as peer:
+        assert peer.agent("ava").stats().records == 0
+        assert len(peer.agent("ben").bank("team").list()) == 1
 
 
 def test_what_memory_says_unasked_is_tried_and_changed(home: Path) -> None:
@@ -425,19 +611,6 @@ def test_a_link_for_another_browser_opens(home: Path) -> None:
         assert link
         other = Visitor(visitor.url)
         assert other.post("/login", {"with": with_of(unescape(link[1]))})[0] == 303
-
-
-def test_what_is_absent_has_no_button(home: Path) -> None:
-    """A form for a command that this installation lacks is refused as well."""
-    from muniment.commands.table import COMMANDS
-
-    with visited(home) as visitor:
-        body = visitor.get("/a/ava/record?ref=deploy")[2]
-        assert ("Erase…" in body) == ("erase" in COMMANDS)
-        assert ('value="archive"' in body) == ("archive" in COMMANDS)
-        if "erase" not in COMMANDS:
-            assert visitor.do("/a/ava/record/erase", ref="deploy", word="erase")[0] == 400
-        assert visitor.do("/a/ava/record/move", ref="deploy", move="clear")[0] == 400
 
 
 def test_the_map_is_drawn_beside_the_requests(home: Path) -> None:

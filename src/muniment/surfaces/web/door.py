@@ -14,12 +14,22 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from muniment.base.errors import Denied, InputError, MunimentError, NotFound, Overloaded
+from muniment.base.errors import Denied, InputError, MunimentError, NotFound, Overloaded, RefusedTicket
 from muniment.base.limits import LIMITS
 from muniment.surfaces.serve.doors import Door
 from muniment.surfaces.serve.house import House
 from muniment.surfaces.web.logins import SESSION_S, Pass, check, is_form_token, issue
-from muniment.surfaces.web.pages import banks, bulk, health, memory, overview, record, settings, unasked
+from muniment.surfaces.web.pages import (
+    banks,
+    bulk,
+    health,
+    memory,
+    overview,
+    record,
+    settings,
+    sharing,
+    unasked,
+)
 from muniment.surfaces.web.rendering import render, static_files
 from muniment.surfaces.web.visit import Form, Visit
 from muniment.surfaces.web.works import Works
@@ -45,6 +55,7 @@ SCREENS: tuple[tuple[str, str, Screen], ...] = (
     *record.SCREENS,
     *bulk.SCREENS,
     *banks.SCREENS,
+    *sharing.SCREENS,
     *unasked.SCREENS,
     *overview.SCREENS,
     *health.SCREENS,
@@ -213,7 +224,12 @@ def _failed(visit: Visit, status: int, title: str, message: str, step: str | Non
 def _status(error: MunimentError) -> int:
     if isinstance(error, Overloaded):
         return 429
-    kinds: tuple[tuple[type[MunimentError], int], ...] = ((NotFound, 404), (Denied, 403), (InputError, 400))
+    kinds: tuple[tuple[type[MunimentError], int], ...] = (
+        (NotFound, 404),
+        (Denied, 403),
+        (InputError, 400),
+        (RefusedTicket, 400),
+    )
     return next((status for kind, status in kinds if isinstance(error, kind)), 500)
 
 

@@ -130,11 +130,6 @@ class Visit:
             return Response(status_code=204, headers={"HX-Redirect": url})
         return RedirectResponse(url, 303)
 
-    @staticmethod
-    def has(command: str) -> bool:
-        """Whether this installation has a command."""
-        return command in COMMANDS
-
     @cached_property
     def csrf(self) -> str:
         """What each form carries."""

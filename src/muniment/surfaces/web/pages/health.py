@@ -6,15 +6,18 @@ from typing import Any
 
 from starlette.responses import Response
 
-from muniment.commands.table import COMMANDS
 from muniment.surfaces.web.visit import Visit
-
-PEERS, SYNC = "peers", "sync"
 
 
 def show(visit: Visit) -> Response:
     """The page."""
-    return visit.page("health.html", findings=visit.ask("doctor").findings, **_live(visit))
+    return _show(visit)
+
+
+def _show(visit: Visit, **more: Any) -> Response:
+    return visit.page(
+        "health.html", findings=visit.ask("doctor").findings, **_live(visit), **({"rounds": None} | more)
+    )
 
 
 def live(visit: Visit) -> Response:
@@ -23,27 +26,23 @@ def live(visit: Visit) -> Response:
 
 
 def _live(visit: Visit) -> dict[str, Any]:
-    return {"banks": visit.ask("bank list"), "peers": _peers(visit), "may_sync": _bare(SYNC)}
-
-
-def _bare(name: str) -> bool:
-    """Whether there is such a command, and nothing has to be said to it."""
-    return name in COMMANDS and not any(param.required for param in COMMANDS[name].params)
-
-
-def _peers(visit: Visit) -> list[dict[str, Any]] | None:
-    """The peers as the command tells them; None where this installation does not sync."""
-    if not _bare(PEERS):
-        return None
-    found = visit.ask(PEERS).to_json()
-    rows = found if isinstance(found, list) else next((v for v in found.values() if isinstance(v, list)), [])
-    return [dict(row) for row in rows]
+    return {"banks": visit.ask("bank list"), "peers": visit.ask("peers list")}
 
 
 def sync(visit: Visit) -> Response:
-    """Sync now."""
-    if _bare(SYNC):
-        visit.ask(SYNC)
+    """One round with each peer now, and how each went."""
+    return _show(visit, rounds=visit.ask("sync").rounds)
+
+
+def add(visit: Visit) -> Response:
+    """Name an address where a bank is to be had."""
+    visit.ask("peers add", bank=visit.said("bank"), address=visit.said("address").strip())
+    return visit.go("health")
+
+
+def remove(visit: Visit) -> Response:
+    """Forget an address."""
+    visit.ask("peers remove", bank=visit.said("bank"), address=visit.said("address"))
     return visit.go("health")
 
 
@@ -51,4 +50,6 @@ SCREENS = (
     ("GET", "/a/{agent}/health", show),
     ("GET", "/a/{agent}/health/live", live),
     ("POST", "/a/{agent}/health/sync", sync),
+    ("POST", "/a/{agent}/health/add", add),
+    ("POST", "/a/{agent}/health/remove", remove),
 )

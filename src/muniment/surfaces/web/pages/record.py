@@ -7,15 +7,14 @@ from typing import Any
 from starlette.responses import Response
 
 from muniment.base.errors import InvalidInput, MunimentError
-from muniment.commands.table import COMMANDS
 from muniment.surfaces.web.pages.memory import tags_of
 from muniment.surfaces.web.visit import Visit
 from muniment.surfaces.web.words import editable
 from muniment.views import Record
 
-# Commands that take one memory and nothing else, where this installation has them.
 MOVES = ("archive", "fetch", "restore")
-PURGE = "erase"
+JUDGE = "web"  # what a judgement by hand is named by: another one takes its place
+WORD = "erase"
 
 
 def show(visit: Visit) -> Response:
@@ -32,7 +31,7 @@ def _show(visit: Visit, ref: str, template: str, **more: Any) -> Response:
         members = []  # the page shows what it can
     return visit.page(
         template, record=record, history=history, members=members, may_edit=_may_edit(visit, record),
-        moves=[name for name in MOVES if _takes_one(name)], purge=PURGE if _takes_one(PURGE) else None, **more,
+        **({"fetched": None} | more),
     )  # fmt: skip
 
 
@@ -45,20 +44,6 @@ def _may_edit(visit: Visit, record: Record) -> str:
     if not (editable(record.text) and editable(record.title or "")):
         return "It holds characters that a form would not give back as they are."
     return ""
-
-
-def _takes_one(name: str) -> bool:
-    """Whether there is such a command, and the memory is all that it has to be told."""
-    if name not in COMMANDS:
-        return False
-    params = COMMANDS[name].params
-    return any(param.positional for param in params) and all(p.positional for p in params if p.required)
-
-
-def _one(name: str, ref: str) -> dict[str, Any]:
-    """The memory as the parameter of that command."""
-    param = next(param for param in COMMANDS[name].params if param.positional)
-    return {param.name: [ref] if param.repeatable else ref}
 
 
 def edit(visit: Visit) -> Response:
@@ -90,20 +75,42 @@ def forget(visit: Visit) -> Response:
 def move(visit: Visit) -> Response:
     """Archive, fetch or restore it."""
     name, ref = visit.said("move"), visit.said("ref")
-    if name not in MOVES or not _takes_one(name):
+    if name not in MOVES:
         raise InvalidInput("there is no such thing to do", "Open the page again.")
-    result = visit.ask_here(name, **_one(name, ref))
-    text = getattr(result, "text", None)
-    return visit.go("record", ref=ref) if text is None else _show(visit, ref, "record.html", fetched=text)
+    result = visit.ask_here(name, ref=ref)
+    if name == "fetch":
+        return _show(visit, ref, "record.html", fetched=result.text)
+    if name == "archive" and not result.records:
+        raise InvalidInput("it was not archived", f"{'; '.join(result.skipped) or 'Nothing was meant'}.")
+    return visit.go("record", ref=ref)
+
+
+def feedback(visit: Visit) -> Response:
+    """Say that it helped, or did harm; or take back what was said here."""
+    ref = visit.said("ref")
+    visit.ask_here("feedback", ref=ref, judgement=visit.said("judgement"), id=JUDGE)
+    return visit.go("record", ref=ref)
+
+
+def ask_erase(visit: Visit) -> Response:
+    """What erasing would destroy, named one by one, and the form that does it."""
+    ref = visit.query.get("ref", "")
+    return visit.page(
+        "erase.html", record=visit.ask_here("get", ref=ref), history=visit.ask_here("history", ref=ref),
+        going=visit.ask_here("erase", ref=ref, dry_run=True), word=WORD, receipt=None,
+    )  # fmt: skip
 
 
 def erase(visit: Visit) -> Response:
-    """Destroy it, once its word was typed."""
-    ref = visit.said("ref")
-    if not _takes_one(PURGE) or visit.said("word").strip() != PURGE:
-        raise InvalidInput("nothing was erased", f"Type the word `{PURGE}` to agree.")
-    visit.ask_here(PURGE, **_one(PURGE, ref))
-    return visit.go()
+    """Destroy it, once its word was typed, and give the receipt."""
+    ref, what = visit.said("ref"), visit.said("what")
+    if visit.said("word").strip() != WORD:
+        raise InvalidInput("nothing was erased", f"Type the word `{WORD}` to agree.")
+    if what == "late":
+        meant = {"key": visit.ask_here("get", ref=ref).key}
+    else:
+        meant = {"ref": ref, "version": what == "version"}
+    return visit.page("erase.html", receipt=visit.ask_here("erase", yes=True, **meant))
 
 
 def why(visit: Visit) -> Response:
@@ -120,5 +127,7 @@ SCREENS = (
     ("POST", "/a/{agent}/record/edit", save),
     ("POST", "/a/{agent}/record/forget", forget),
     ("POST", "/a/{agent}/record/move", move),
+    ("POST", "/a/{agent}/record/feedback", feedback),
+    ("GET", "/a/{agent}/record/erase", ask_erase),
     ("POST", "/a/{agent}/record/erase", erase),
 )

@@ -7,13 +7,12 @@ from typing import Any
 from starlette.responses import Response
 
 from muniment.base.errors import InvalidInput, MunimentError
-from muniment.commands.table import COMMANDS
 from muniment.surfaces.serve.options import Options
 from muniment.surfaces.web.logins import login_url
 from muniment.surfaces.web.visit import Visit
 
 UNASKED = ("auto_recall_enabled", "max_entries", "max_entry_chars", "floor")
-PURGE = "forget everything"
+PURGE, ERASE = "forget everything", "erase everything"
 
 
 def show(visit: Visit) -> Response:
@@ -32,7 +31,8 @@ def _show(visit: Visit, **more: Any) -> Response:
         "settings": host.settings,
         "model": _model(visit),
         "purge": PURGE,
-        "can_erase": _can_erase(),
+        "erase_all": ERASE,
+        "erased": None,
         "link": None,
         "reindexed": None,
     }
@@ -48,10 +48,6 @@ def _model(visit: Visit) -> str | None:
         return meaning.model
     except MunimentError as error:
         return f"{error.message} {error.next_step}"
-
-
-def _can_erase() -> bool:
-    return any(param.name == "erase" for param in COMMANDS["clear"].params)
 
 
 def unasked(visit: Visit) -> Response:
@@ -94,8 +90,15 @@ def purge(visit: Visit) -> Response:
         return visit.go()
     if visit.said("word").strip() != PURGE:
         raise InvalidInput("nothing was forgotten", f"Type `{PURGE}` to agree.")
-    visit.ask_here("clear", **({"erase": True} if visit.said("erase") and _can_erase() else {}))
+    visit.ask_here("clear")
     return visit.go("settings")
+
+
+def erase(visit: Visit) -> Response:
+    """Destroy all that this memory holds, once the words were typed, and give the receipt."""
+    if visit.said("word").strip() != ERASE:
+        raise InvalidInput("nothing was erased", f"Type `{ERASE}` to agree.")
+    return _show(visit, erased=visit.ask_here("clear", erase=True, yes=True).erased)
 
 
 SCREENS = (
@@ -105,4 +108,5 @@ SCREENS = (
     ("POST", "/a/{agent}/settings/reindex", reindex),
     ("POST", "/a/{agent}/settings/link", link),
     ("POST", "/a/{agent}/settings/purge", purge),
+    ("POST", "/a/{agent}/settings/erase", erase),
 )
