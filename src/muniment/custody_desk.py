@@ -43,7 +43,9 @@ class CustodyDesk:
             if not self.knows(key):
                 return write("no", why="this peer keeps nothing for that key")
             return self._answer(kind, key, said)
-        except (InputError, NotFound, Refused, SyncError, BlobDamaged) as error:
+        except (NotFound, BlobDamaged):  # their messages say where things lie here
+            return write("no", why="that blob is not here, or damaged here")
+        except (InputError, Refused, SyncError) as error:
             return write("no", why=error.message[:200])
 
     def _answer(self, kind: str, key: bytes, said: dict[str, Any]) -> bytes:

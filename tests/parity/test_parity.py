@@ -571,6 +571,9 @@ def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
         peer.host = dataclasses.replace(peer.host, entropy=SeededEntropy(b"token"))
         assert Tokens(peer).new(agent).id == TOKEN
         with_banks(peer, agent)
+        owner = to_did(peer.owner())
+    with muniment.open(tmp_path / "holder") as holder:
+        Custody(holder).accept(owner)
     shutil.copytree(first, second)
     for name in ("meaning library", "meaning line"):
         shutil.copytree(first, tmp_path / name)

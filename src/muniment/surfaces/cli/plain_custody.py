@@ -12,7 +12,8 @@ from muniment.surfaces.cli.words import count, number, one_line, size, utc
 def _holding(row: Any) -> str:
     proven = "not proven yet" if row.proven_ms is None else f"proven {utc(row.proven_ms)}"
     said = f"ALARM: {one_line(row.alarm)}" if row.alarm else proven
-    return f"{row.blob}  {size(row.size)}  by {row.holder} at {one_line(row.address)}  until {utc(row.until_ms)}  {said}"
+    where = f"by {row.holder} at {one_line(row.address)}"
+    return f"{row.blob}  {size(row.size)}  {where}  until {utc(row.until_ms)}  {said}"
 
 
 def offered_lines(rows: Listed) -> list[str]:
