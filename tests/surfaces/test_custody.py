@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from serving import served
 
 import muniment
 from muniment.archive import tree
@@ -19,11 +18,12 @@ from muniment.custody import Custody
 from muniment.custody_desk import CustodyDesk
 from muniment.custody_links import HolderSource
 from muniment.identity.did import to_did
-from muniment.testing.clock import ManualClock
+from muniment.testing.clock import FixedClock
 from muniment.testing.entropy import SeededEntropy
 
+from .serving import served
+
 TEXT = SeededEntropy(b"a long text").bytes(200_000).hex()  # a pack of several chunks
-Ways = Callable[[Path], "contextmanager[str]"]
 
 
 @pytest.fixture
@@ -185,7 +185,7 @@ def test_a_holder_that_lies_is_named_and_skipped(owner: muniment.Peer, tmp_path:
 
 def test_a_receipt_ends_with_its_term(tmp_path: Path) -> None:
     """From then on it doesn't count, and the holder may collect the pack."""
-    clock = ManualClock(1_800_000_000_000)
+    clock = FixedClock(1_800_000_000_000)
     with muniment.open(tmp_path / "owner", clock=clock) as owner:
         agent = owner.agent("ava", create=True)
         agent.remember("words " * 300, key="x")

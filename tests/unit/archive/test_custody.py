@@ -53,7 +53,8 @@ def test_a_sample_is_of_different_chunks_that_are_there(nonce: bytes, chunks: in
     """As many as were asked for, or all."""
     found = custody.sampled(nonce, chunks, count)
     assert len(set(found)) == len(found) == min(chunks, count)
-    assert found == sorted(found) and 0 <= found[0] <= found[-1] < chunks
+    assert found == sorted(found)
+    assert 0 <= found[0] <= found[-1] < chunks
 
 
 @settings(max_examples=30, deadline=None)
