@@ -211,7 +211,9 @@ def _true(opener: Opener, row: VersionRow, archive: Archive, body: bytes) -> boo
 
 def _elsewhere(bank: Bank, opener: Opener, row: VersionRow, archive: Archive, body: bytes) -> bool:
     try:
-        sealed = fetch(Download(BlobName(archive.pointer)), room_of(bank).sources)
+        sealed = fetch(
+            Download(BlobName(archive.pointer)), [*room_of(bank).sources, *room_of(bank).holders()]
+        )
         return recover(bank, opener, row, archive, sealed) == body
     except (UnknownBlob, RefusedPack):
         return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from muniment.archive.options import DAY_MS, FOLDER, Options
@@ -28,6 +28,7 @@ class ArchiveRoom:
         folder: The peer's.
         options: The `archive:` block of the settings.
         sources: Who may have blobs that are not here; filled by whoever connects peers.
+        holders: Who has signed that it keeps blobs of this peer, as sources; asked after `sources`.
         receipts: How many other holders have signed that they keep a payload.
         held: Whether a pack is kept for somebody else, so that it is never collected.
     """
@@ -37,6 +38,7 @@ class ArchiveRoom:
     ) -> None:
         self.options = options
         self.sources: list[BlobSource] = []
+        self.holders: Callable[[], Sequence[BlobSource]] = tuple
         self.receipts: Callable[[bytes], int] = lambda _: 0
         self.held: Callable[[bytes], bool] = lambda _: False
         self.folder, self._clock, self._blobs = folder, clock, blobs

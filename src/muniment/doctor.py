@@ -40,7 +40,7 @@ def examine(peer: Peer) -> list[Finding]:
     if peer.exists:
         findings += _keys(peer)
         findings += [finding for info in _agents(peer, findings) for finding in _bank(peer, info)]
-    return [*findings, *_witness(peer), *_others(peer), *_archive(peer), *_embedder(peer)]
+    return [*findings, *_witness(peer), *_others(peer), *_archive(peer), *_custody(peer), *_embedder(peer)]
 
 
 def _archive(peer: Peer) -> Iterator[Finding]:
@@ -63,6 +63,27 @@ def _archive(peer: Peer) -> Iterator[Finding]:
         yield Finding("archive", FAIL, f"{len(missing)} of {packs} packs are missing at {blobs.place}", step)
     else:
         yield Finding("archive", OK, said)
+
+
+def _custody(peer: Peer) -> Iterator[Finding]:
+    """Packs that others keep: those whose holders failed a challenge, and the others; nobody is asked."""
+    store = peer.standing_store()
+    if store is None or not store.custody.given():
+        return
+    from muniment.custody import Custody
+
+    try:
+        blobs = Custody(peer).status().blobs
+    except MunimentError as error:
+        yield Finding("custody", FAIL, error.message, error.next_step)
+        return
+    alarms = sum(len(blob.alarms) for blob in blobs)
+    said = f"{sum(blob.holders > 0 for blob in blobs)} of {len(blobs)} packs are kept by others"
+    if alarms:
+        step = "See `muniment custody status`; challenge again, or offer the packs to somebody else."
+        yield Finding("custody", WARN, f"{said}; {alarms} alarms", step)
+    else:
+        yield Finding("custody", OK, said)
 
 
 def _program() -> Finding:

@@ -6,10 +6,10 @@ key, and, sealed again, be the very body that the record's author signed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from muniment.archive.pack import open_payload
-from muniment.archive.source import BlobSource, Download, fetch
+from muniment.archive.source import Download, fetch
 from muniment.bank import Bank
 from muniment.base.errors import BlobDamaged, MunimentError, Refused, RefusedPack, StorageError, UnknownBlob
 from muniment.base.ids import BlobName, VersionId
@@ -105,7 +105,7 @@ def body_from(
         assert room is not None  # noqa: S101 - the loop is empty without one
         pointer = BlobName(archive.pointer)
         try:
-            sealed, came = _payload(bank, pointer, room.sources, progress)
+            sealed, came = _payload(bank, pointer, progress)
             body = recover(bank, opener, row, archive, sealed)
         except (UnknownBlob, StorageError) as error:
             fault = error
@@ -122,9 +122,7 @@ def body_from(
     raise UnknownBlob("the text of this record is not here", "Sync with a peer that has it.")
 
 
-def _payload(
-    bank: Bank, pointer: BlobName, sources: Sequence[BlobSource], progress: Progress | None
-) -> tuple[bytes, bool]:
+def _payload(bank: Bank, pointer: BlobName, progress: Progress | None) -> tuple[bytes, bool]:
     """A sealed payload, and whether it came from elsewhere."""
     room = bank.host.archive
     assert room is not None  # noqa: S101 - asked before
@@ -132,7 +130,8 @@ def _payload(
         return room.packs.payload(pointer), False
     except (UnknownBlob, StorageError) as error:
         if isinstance(error, UnknownBlob) and room.packs.follow():  # packs that came by another way
-            return _payload(bank, pointer, sources, progress)
+            return _payload(bank, pointer, progress)
+        sources = [*room.sources, *room.holders()]
         if not sources:
             raise
     return fetch(Download(pointer), sources, most=LIMITS.payload_bytes, progress=progress), True

@@ -22,6 +22,7 @@ from muniment.base.errors import (
 )
 from muniment.base.ids import BankId, cid_text
 from muniment.config import load
+from muniment.custody_links import wire
 from muniment.founding import agent_founders, found
 from muniment.hosting import Models, host_of
 from muniment.identity.did import parse_did, to_did
@@ -90,6 +91,7 @@ class Peer:
         self._store: PeerStore | None = None
         self._banks: dict[str, Bank] = {}
         self._lock = threading.RLock()
+        wire(self)
 
     def __enter__(self) -> Peer:
         return self

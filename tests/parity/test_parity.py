@@ -23,6 +23,7 @@ from muniment.base.ids import cid_of, cid_text, parse_cid
 from muniment.bindings import bind
 from muniment.carried import verify_file
 from muniment.commands import COMMANDS, Context, invoke
+from muniment.custody import Custody
 from muniment.granting import decide
 from muniment.identity.did import parse_did, to_did
 from muniment.identity.keys import keypair
@@ -47,6 +48,7 @@ from muniment.tokens import Tokens
 
 Call = Callable[[Any, Any], Any]  # peer, agent -> result
 
+FRIEND = to_did(keypair(bytes(32)).public)
 TOKEN = SeededEntropy(b"token").bytes(6).hex()
 SECRET = "sk-example-1234"
 AWAY = f"muniment:?bank={cid_text(cid_of(b'away'))}&peer=http://127.0.0.1:9"
@@ -217,6 +219,13 @@ SAME: list[tuple[str, list[str], Call, Callable[[Any], Any]]] = [
     ("list", ["list", "--state", "archived"], lambda _, a: a.list(states=["archived"]), listed("records")),
     ("blobs list", ["blobs", "list"], lambda p, _: p.blobs.list(), listed("packs")),
     ("blobs gc", ["blobs", "gc", "--dry-run"], lambda p, _: p.blobs.collect(dry_run=True), plain),
+    ("custody accept", ["custody", "accept", FRIEND, "--space", "5MB", "--days", "30"],
+     lambda p, _: Custody(p).accept(FRIEND, space="5MB", days=30), plain),
+    ("custody list", ["custody", "list"], lambda p, _: Custody(p).list(), plain),
+    ("custody status", ["custody", "status"], lambda p, _: Custody(p).status(), plain),
+    ("custody challenge", ["custody", "challenge"], lambda p, _: Custody(p).challenge(), plain),
+    ("custody offer", ["custody", "offer", "holder", "--days", "9"],
+     lambda p, _: Custody(p).offer("holder", days=9), listed("given")),
     ("recall", ["recall", "deploy", "--floor", "--no-rerank"],
      lambda _, a: a.recall("deploy", floor=True, rerank=False), plain),
     ("recall", ["recall", "deploy", "--rerank"], lambda _, a: a.recall("deploy", rerank=True), plain),
@@ -404,6 +413,14 @@ WRONG: list[tuple[str, list[str], Call]] = [
     ("restore", ["restore", "nothing"], lambda _, a: a.restore("nothing")),
     ("blobs list", ["blobs", "list", "--home", "foreign"], lambda *_: muniment.open("foreign").blobs.list()),
     ("blobs gc", ["blobs", "gc", "--home", "foreign"], lambda *_: muniment.open("foreign").blobs.collect()),
+    ("custody offer", ["custody", "offer", "nowhere"], lambda p, _: Custody(p).offer("nowhere")),
+    ("custody accept", ["custody", "accept", "did:key:z"], lambda p, _: Custody(p).accept("did:key:z")),
+    ("custody accept", ["custody", "accept", FRIEND, "--space", "much"],
+     lambda p, _: Custody(p).accept(FRIEND, space="much")),
+    ("custody list", ["custody", "list", "--home", "foreign"], lambda *_: Custody(muniment.open("foreign")).list()),
+    ("custody challenge", ["custody", "challenge", "--blob", "x"], lambda p, _: Custody(p).challenge("x")),
+    ("custody status", ["custody", "status", "--home", "foreign"],
+     lambda *_: Custody(muniment.open("foreign")).status()),
     ("context", ["context", "x", "--budget-tokens", "-1"],
      lambda _, a: a.session("default").preview([], budget_tokens=-1)),
     ("bank attach", ["bank", "attach", "nothing"], lambda _, a: a.session("default").attach("nothing")),
@@ -531,6 +548,9 @@ def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
         peer.host = dataclasses.replace(peer.host, entropy=SeededEntropy(b"token"))
         assert Tokens(peer).new(agent).id == TOKEN
         with_banks(peer, agent)
+        owner = to_did(peer.owner())
+    with muniment.open(tmp_path / "holder") as holder:
+        Custody(holder).accept(owner)
     shutil.copytree(first, second)
     for name in ("meaning library", "meaning line"):
         shutil.copytree(first, tmp_path / name)

@@ -37,6 +37,18 @@ class PackRoom:
         self._note(name, data, packs.directory_of(data), ours=True)
         return name
 
+    def keep(self, data: bytes) -> BlobName:
+        """Keep a whole pack that came from elsewhere; on the disk and indexed when this returns.
+
+        Raises:
+            RefusedPack: It is no pack.
+            StorageError: As its subclasses name it.
+        """
+        slots = packs.directory_of(data)
+        name = self.blobs.put(data)
+        self._note(name, data, slots, ours=True)
+        return name
+
     def _note(self, name: BlobName, data: bytes, slots: Sequence[Slot], *, ours: bool) -> None:
         row = PackRow(name, len(data), tree.root_of(tree.leaves_of(data)), self._now(), None, ours)
         self.index.add(row, [(slot.pointer, slot.offset, slot.length) for slot in slots])

@@ -21,6 +21,9 @@ EPOCH = b"muniment/epoch/1\0"  # commitments of epoch keys
 BODY = b"muniment/body/1\0"  # associated data of sealed bodies
 LINK = b"muniment/link/1\0"  # associated data of older epoch keys, sealed under a newer one
 PAYLOAD = b"muniment/payload/1\0"  # associated data of sealed payloads of archived records
+RECEIPT = b"muniment/receipt/1\0"  # signatures of those who keep a blob for somebody
+CHALLENGE = b"muniment/challenge/1\0"  # and over questions whether they do
+PROOF = b"muniment/proof/1\0"  # and over the answers
 EXPORT = b"muniment/export/1\0"  # signatures over manifests of exported banks
 HTTP_REQUEST = b'"@method": '  # how the base of a signed HTTP request begins (RFC 9421)
 HTTP_ANSWER = b'"@status": '  # and that of an answer
@@ -35,6 +38,7 @@ DOMAINS: tuple[bytes, ...] = (
     *(ENTRY, EPOCH, BODY, LINK, EXPORT),
     *(HTTP_REQUEST, HTTP_ANSWER, BINDING, CLAIM, HELLO, ASK, TAIL),
     *(ENDPOINT, MARK, PAYLOAD),
+    *(RECEIPT, CHALLENGE, PROOF),
 )
 
 _TAG = b"\xd8\x2a"  # tag 42

@@ -22,6 +22,7 @@ MunimentError
 │   ├── RefusedEntry          `.reason` names the rule
 │   ├── RefusedBody           a body that does not match or open
 │   ├── RefusedPack           a pack or a sealed payload that is not what its name says
+│   ├── RefusedProof          a receipt, challenge or proof of custody; `.reason` names the rule
 │   ├── RefusedKey            a malformed or small-order key
 │   ├── RefusedTicket         `.reason` names what is wrong in it
 │   ├── RefusedSignature      a signed HTTP message; `.reason` names the rule
@@ -205,6 +206,19 @@ class RefusedPack(Refused):
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(f"pack refused: {reason}" + (f" ({detail})" if detail else ""))
+        self.reason = reason
+
+
+class RefusedProof(Refused):
+    """A receipt, a challenge or a proof of custody that does not show what it has to.
+
+    Attributes:
+        reason: The rule's short name, one of `muniment.archive.custody.REASONS`.
+    """
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        said = f"custody refused: {reason}" + (f" ({detail})" if detail else "")
+        super().__init__(said, "Challenge the holder again, or give the blob to another one.")
         self.reason = reason
 
 

@@ -76,6 +76,9 @@ class Limits:
     payload_bytes: int = 5 * 1024 * 1024  # a sealed payload, and what it opens to
     pack_bytes: int = 16 * 1024 * 1024  # a pack, its directory included
     pack_payloads: int = 65_536  # payloads in one pack
+    custody_samples: int = 64  # chunks of one challenge
+    custody_message_bytes: int = 5 * 1024 * 1024  # one message about custody: a proof is the longest
+    custody_blobs: int = 65_536  # blobs kept for one owner
 
     vector_dimension: int = 65_536  # numbers in one vector
     embedder_answer_bytes: int = 64 * 1024 * 1024  # one answer of an embedding server

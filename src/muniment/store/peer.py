@@ -12,6 +12,7 @@ from muniment.base.errors import InvalidInput
 from muniment.base.ids import BankId, cid_text
 from muniment.store import migrate
 from muniment.store.connection import Connections
+from muniment.store.custody import CustodyStore
 from muniment.store.link import Link
 from muniment.store.migrate import PEER, Kind
 from muniment.store.routes import RouteStore
@@ -60,6 +61,7 @@ class PeerStore:
         path: The file.
         visitors: The part about those who come over a network.
         others: The part about other peers.
+        custody: The part about blobs that are kept for others, and by others.
     """
 
     def __init__(self, path: Path, connections: Connections) -> None:
@@ -67,6 +69,7 @@ class PeerStore:
         self._connections = connections
         self.visitors = VisitorStore(connections)
         self.others = RouteStore(connections)
+        self.custody = CustodyStore(connections)
 
     @classmethod
     def open(

@@ -54,13 +54,15 @@ class HttpLink:
     Args:
         address: From `check_address`.
         caller: Who dials.
+        path, media_type: Of the door that is asked, below the address.
 
     Raises:
         InvalidInput: It leads beyond this machine, and nothing would be encrypted.
     """
 
-    def __init__(self, address: str, caller: Caller) -> None:
+    def __init__(self, address: str, caller: Caller, path: str = PATH, media_type: str = MEDIA_TYPE) -> None:
         parts = urlsplit(address)
+        self._media_type = media_type
         if parts.scheme == "http" and not (caller.plain or _is_loopback(parts.hostname or "")):
             raise InvalidInput(
                 f"{address} is not encrypted, so everybody on the way would see who syncs what",
@@ -70,7 +72,7 @@ class HttpLink:
         self.binding = origin_of(parts.scheme, parts.netloc).encode()
         # As the `Host` header has it: without the scheme's own port.
         usual = ":443" if parts.scheme == "https" else ":80"
-        self._authority, self._path = parts.netloc.lower().removesuffix(usual), parts.path + PATH
+        self._authority, self._path = parts.netloc.lower().removesuffix(usual), parts.path + path
         self._key = Key(
             keyid_of(caller.key), lambda domain, rest: caller.keyring.sign(caller.key, domain, rest)
         )
@@ -103,6 +105,17 @@ class HttpLink:
             self._check_signature(answer, data, signature)
         return [data]
 
+    def ask(self, question: bytes) -> bytes:
+        """The answer to a question, by whoever answers: for doors whose answers prove themselves.
+
+        Raises:
+            Unreachable | Overloaded | SyncError: As for `exchange`.
+        """
+        with self._post(question, self._caller.timeout_s) as (answer, _):
+            data = _read(answer, LIMITS.sync_message_bytes, time.monotonic() + WHOLE_S)
+            _check(answer, data, self._media_type)
+        return data
+
     def tail(self, question: bytes) -> Iterator[bytes]:
         """What the server has to tell; see `Dialled.tail`."""
         if self._other is None:
@@ -125,8 +138,8 @@ class HttpLink:
             raise BadMessage("oversize")
         created = self._caller.clock.now_ms() // 1000
         nonce = urlsafe_b64encode(self._caller.entropy.bytes(18)).decode()
-        parts = Request("POST", self._authority, self._path, "", MEDIA_TYPE, question)
-        headers = {"content-type": MEDIA_TYPE, **sign_request(parts, self._key, created, nonce)}
+        parts = Request("POST", self._authority, self._path, "", self._media_type, question)
+        headers = {"content-type": self._media_type, **sign_request(parts, self._key, created, nonce)}
         url = f"{urlsplit(self._address).scheme}://{self._authority}{self._path}"
         timeout = httpx2.Timeout(self._caller.timeout_s, read=timeout_s)
         try:

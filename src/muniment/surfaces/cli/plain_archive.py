@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from muniment.commands.results import Listed
+from muniment.surfaces.cli.plain_custody import WRITE_CUSTODY
 from muniment.surfaces.cli.words import count, number, one_line, size, utc
 
 
@@ -77,4 +78,5 @@ WRITE_ARCHIVE: Mapping[str, Callable[[Any], str]] = {
     "restore": lambda result: "\n".join(restored_lines(result)),
     "blobs list": _packs,
     "blobs gc": lambda result: "\n".join(collected_lines(result)),
+    **WRITE_CUSTODY,
 }

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from muniment.commands.results import Listed
 from muniment.surfaces.cli import plain_archive as plain
+from muniment.surfaces.cli.plain_custody import LINES
 from muniment.surfaces.cli.words import short_cid
 
 NAME, QUIET, GOOD, WARN = "bold cyan", "dim", "green", "yellow"
@@ -40,10 +41,19 @@ def _packs(packs: Listed) -> RenderableType:
     return table
 
 
+def _custody(name: str) -> Callable[[Any], RenderableType]:
+    def draw(result: Any) -> RenderableType:
+        lines = LINES[name](result)
+        return _report(lines, well=not any("ALARM" in line for line in lines))
+
+    return draw
+
+
 DRAW_ARCHIVE: Mapping[str, Callable[[Any], RenderableType]] = {
     "erase": lambda result: _report(plain.erased_lines(result), well=bool(result.versions)),
     "archive": lambda result: _report(plain.archived_lines(result), well=bool(result.records)),
     "restore": _restored,
     "blobs list": _packs,
+    **{name: _custody(name) for name in LINES},
     "blobs gc": lambda result: _report(plain.collected_lines(result), well=result.reason is None),
 }

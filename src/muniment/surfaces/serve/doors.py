@@ -46,6 +46,7 @@ DOORS: tuple[str, ...] = (
     "muniment.surfaces.rpc.door:open_door",
     "muniment.surfaces.serve.iroh_door:open_iroh",
     "muniment.surfaces.serve.sync_door:open_door",
+    "muniment.surfaces.serve.custody_door:open_door",
     "muniment.surfaces.mcp.door:open_door",
     "muniment.surfaces.web.door:open_door",
 )
