@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from muniment.commands.context import Context
 from muniment.commands.results import Listed
 from muniment.commands.table import Command, Example, Param, Result, family
-from muniment.custody import Custody
+
+if TYPE_CHECKING:
+    from muniment.custody import Custody
+    from muniment.peer import Peer
+
+
+def _custody(peer: Peer) -> Custody:
+    from muniment.custody import Custody  # brings the store, which a list of commands has no use for
+
+    return Custody(peer)
 
 
 def _offer(context: Context, /, *, to: str, blob: str | None, days: int) -> Result:
-    return Listed("given", Custody(context.standing_peer).offer(to, blob, days=days))
+    return Listed("given", _custody(context.standing_peer).offer(to, blob, days=days))
 
 
 def _accept(context: Context, /, *, did: str, space: str, days: int) -> Result:
-    return Custody(context.peer).accept(did, space=space, days=days)
+    return _custody(context.peer).accept(did, space=space, days=days)
 
 
 def _list(context: Context, /) -> Result:
-    return Custody(context.standing_peer).list()
+    return _custody(context.standing_peer).list()
 
 
 def _challenge(context: Context, /, *, blob: str | None) -> Result:
-    return Custody(context.standing_peer).challenge(blob)
+    return _custody(context.standing_peer).challenge(blob)
 
 
 def _status(context: Context, /) -> Result:
-    return Custody(context.standing_peer).status()
+    return _custody(context.standing_peer).status()
 
 
 _DAYS = {"minimum": 1, "maximum": 36_500, "metavar": "N"}

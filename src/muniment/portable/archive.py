@@ -51,7 +51,7 @@ class _Capped(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         try:
             data = self._raw.read(min(len(buffer), 256 * 1024))
-        except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError) as error:
             raise zlib.error(str(error)) from None  # which the reader takes for damage
         self._budget[0] -= len(data)
         if self._budget[0] < 0:
@@ -108,7 +108,7 @@ def _open(archive: zipfile.ZipFile, info: zipfile.ZipInfo, budget: list[int]) ->
     """
     try:
         raw = archive.open(info)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError) as error:
         raise InvalidInput(f"can't be unpacked: {error}") from None
     return io.BufferedReader(_Capped(raw, budget), 256 * 1024)
 
