@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import itertools
 import json
 import os
@@ -20,6 +19,7 @@ from muniment.base import errors
 from muniment.base.errors import BadAnswer, InvalidInput, MunimentError, Overloaded, Unreachable
 from muniment.base.limits import LIMITS
 from muniment.identity.http_signatures import Key, Request, sign_request
+from muniment.platform.addresses import is_loopback
 
 JSON = "application/json"
 
@@ -163,20 +163,11 @@ def _checked(url: str, *, insecure: bool) -> httpx2.URL:
         raise InvalidInput(f"not an address: {url[:80]!r}: {error}", step) from None
     if found.scheme not in {"http", "https"} or not found.host or found.userinfo or found.fragment:
         raise InvalidInput(f"not an address: {url[:80]!r}", step)
-    if found.scheme == "http" and not (insecure or _is_loopback(found.host)):
+    if found.scheme == "http" and not (insecure or is_loopback(found.host)):
         raise InvalidInput(
             f"{url[:80]!r} would send memories unencrypted over the network", "Use https, or a tunnel."
         )
     return found
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _trust(ca_file: str | Path | None) -> Any:

@@ -6,7 +6,6 @@ the round; from then on every answer has to be signed by that key. See docs/sync
 
 from __future__ import annotations
 
-import ipaddress
 import socket
 import time
 from base64 import urlsafe_b64encode
@@ -27,6 +26,7 @@ from muniment.base.errors import (
 )
 from muniment.base.limits import LIMITS
 from muniment.identity.http_signatures import Key, Request, keyid_of, sign_request, verify_answer
+from muniment.platform.addresses import is_loopback
 from muniment.sync import messages
 from muniment.sync.dialling import Caller
 from muniment.sync.messages import Failure, Welcome
@@ -63,7 +63,7 @@ class HttpLink:
     def __init__(self, address: str, caller: Caller, path: str = PATH, media_type: str = MEDIA_TYPE) -> None:
         parts = urlsplit(address)
         self._media_type = media_type
-        if parts.scheme == "http" and not (caller.plain or _is_loopback(parts.hostname or "")):
+        if parts.scheme == "http" and not (caller.plain or is_loopback(parts.hostname or "")):
             raise InvalidInput(
                 f"{address} is not encrypted, so everybody on the way would see who syncs what",
                 "Use https, or set `sync.plain_http: true` in a network that is wholly yours.",
@@ -213,15 +213,6 @@ def _check(answer: httpx2.Response, data: bytes, media_type: str) -> None:
 def _number(headers: Mapping[str, str]) -> float:
     text = headers.get("retry-after", "1")
     return float(text) if text.isdigit() and len(text) < 6 else 1.0
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def public_origins(urls: Iterable[str]) -> dict[str, tuple[str, str]]:
