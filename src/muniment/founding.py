@@ -12,7 +12,8 @@ from muniment.ledger import entry as entries
 from muniment.ledger.control import SALT_BYTES, Found, Founder
 from muniment.ledger.entry import Header
 from muniment.ledger.levels import ADMIN, Level
-from muniment.store.base import BankStore, EntryRow, Verdict
+from muniment.store.base import BankStore, Verdict
+from muniment.store.rows import row_of
 from muniment.writing import Writer, next_at
 
 
@@ -47,20 +48,6 @@ def found(
     bank = Bank(store, host, None)
     with store.write():
         host.journal.record(bank.id, by, None, entry.id)
-        store.add_entry(
-            EntryRow(
-                seq=0,
-                id=entry.id,
-                author=by,
-                at=header.at,
-                control=True,
-                verdict=Verdict.COUNTS,
-                local=True,
-                readable=True,
-                prev=(),
-                envelope=entry.envelope,
-            ),
-            [],
-        )
+        store.add_entry(row_of(entry, verdict=Verdict.COUNTS, local=True), [])
         Writer(bank, by).start_epoch(bank.authority, now)
     return store

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import groupby
 
 from muniment.bank import Bank
@@ -25,7 +25,8 @@ from muniment.ledger.stub import Stub
 from muniment.opening import NoKey, Opener
 from muniment.project import Projector
 from muniment.receiving import Receiver, bring_in, project, rerule_waiting
-from muniment.store.base import EntryRow, Verdict
+from muniment.store.base import Verdict
+from muniment.store.rows import row_of
 from muniment.sync.packing import Parcel
 
 _WORTH_A_THREAD = 16  # signatures
@@ -200,7 +201,7 @@ class Intake(Receiver):
                 continue
             held[by] += 1
             kept.append((entry, bodies))
-        rows = [replace(_row(entry, readable=True), verdict=Verdict.WAITING) for entry, _ in kept]
+        rows = [row_of(entry, verdict=Verdict.WAITING, local=False) for entry, _ in kept]
         for seq in self._store.add_entries(rows, [bodies for _, bodies in kept]):
             project(self._bank, self._store.entry_at(seq))
         taken.stored += [entry.id for entry, _ in kept]
@@ -209,11 +210,12 @@ class Intake(Receiver):
     def _add_plain(self, authority: Authority, plain: Sequence[tuple[Entry, Sequence[bytes | None]]]) -> None:
         opened = [self._acts(authority, entry, bodies) for entry, bodies in plain]
         rows = [
-            _row(entry, readable=acts is not None) for (entry, _), acts in zip(plain, opened, strict=True)
+            row_of(entry, verdict=Verdict.COUNTS, local=False, readable=acts is not None)
+            for (entry, _), acts in zip(plain, opened, strict=True)
         ]
         seqs = self._store.add_entries(rows, [bodies for _, bodies in plain])
         pairs = [
-            (_row(entry, readable=True, seq=seq), acts)
+            (row_of(entry, verdict=Verdict.COUNTS, local=False, seq=seq), acts)
             for (entry, _), seq, acts in zip(plain, seqs, opened, strict=True)
             if isinstance(acts, list)
         ]
@@ -224,7 +226,10 @@ class Intake(Receiver):
         for (entry, _), seq, acts in zip(plain, seqs, opened, strict=True):
             # The stub of an archived one may be here already.
             if isinstance(acts, NoKey) and acts.missing_body:
-                project(self._bank, _row(entry, readable=True, seq=seq))
+                project(
+                    self._bank,
+                    row_of(entry, verdict=Verdict.COUNTS, local=False, seq=seq),
+                )
 
     def _acts(
         self, authority: Authority, entry: Entry, bodies: Sequence[bytes | None]
@@ -241,20 +246,3 @@ class Intake(Receiver):
             if not isinstance(outcome, NoKey) or outcome.missing_body:
                 break
         return outcome
-
-
-def _row(entry: Entry, *, readable: bool, seq: int = 0) -> EntryRow:
-    header = entry.header
-    return EntryRow(
-        seq=seq,
-        id=entry.id,
-        author=header.by,
-        at=header.at,
-        control=False,
-        verdict=Verdict.COUNTS,
-        local=False,
-        readable=readable,
-        prev=header.prev,
-        envelope=entry.envelope,
-        epoch=header.epoch,
-    )

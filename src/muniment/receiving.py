@@ -23,6 +23,7 @@ from muniment.opening import NoKey
 from muniment.project import Projector, own_keys
 from muniment.shelf import Stubs
 from muniment.store.base import EntryRow, Progress, Verdict
+from muniment.store.rows import row_of
 
 
 class Receiver:
@@ -60,19 +61,7 @@ class Receiver:
             waiting = sum(1 for _ in self._store.entries(verdict=Verdict.WAITING, author=entry.header.by))
             if waiting >= LIMITS.waiting_per_author:
                 raise LimitExceeded("waiting entries of one author", LIMITS.waiting_per_author, waiting + 1)
-        row = EntryRow(
-            seq=0,
-            id=entry.id,
-            author=entry.header.by,
-            at=entry.header.at,
-            control=entry.is_control,
-            verdict=verdict,
-            local=False,
-            readable=True,
-            prev=entry.header.prev,
-            envelope=entry.envelope,
-            epoch=entry.header.epoch,
-        )
+        row = row_of(entry, verdict=verdict, local=False)
         seq = self._store.add_entry(row, bodies)
         rulings.refresh()
         reconcile(self._bank, self._store.entry_at(seq), before)

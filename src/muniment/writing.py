@@ -21,7 +21,8 @@ from muniment.ledger.entry import Entry, Header
 from muniment.ledger.levels import ADMIN
 from muniment.project import Projector
 from muniment.receiving import reconcile
-from muniment.store.base import EntryRow, Verdict
+from muniment.store.base import Verdict
+from muniment.store.rows import row_of
 
 
 def next_at(last: int, now: int) -> int:
@@ -90,19 +91,7 @@ class Writer:
         entry = entries.assemble(signed, host.keyring.sign(self._key, codec.ENTRY, signed), header)
         previous = self._bank.kept_tip(self._key, header.prev[-1] if header.prev else None)
         host.journal.record(self._bank.id, self._key, previous, entry.id)
-        row = EntryRow(
-            seq=0,
-            id=entry.id,
-            author=self._key,
-            at=header.at,
-            control=entry.is_control,
-            verdict=Verdict.COUNTS,
-            local=True,
-            readable=True,
-            prev=header.prev,
-            envelope=entry.envelope,
-            epoch=header.epoch,
-        )
+        row = row_of(entry, verdict=Verdict.COUNTS, local=True)
         return entry, self._bank.store.add_entry(row, bodies)
 
     def _at(self, now: int) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from muniment.base.errors import InvalidInput
+from muniment.platform.addresses import is_loopback
 from muniment.sync.ticket import check_address
 
 DEFAULT_LISTEN = "127.0.0.1:8377"
@@ -65,7 +66,7 @@ class Options:
     @property
     def loopback(self) -> bool:
         """Whether nobody but this machine can reach it."""
-        return self.host == "localhost" or ipaddress.ip_address(self.host).is_loopback
+        return is_loopback(self.host)
 
     def allowed_hosts(self, port: int) -> frozenset[str]:
         """Values of a `Host` header that are answered, with and without the port; empty: any."""
