@@ -207,6 +207,27 @@ def upgrade(connections: Connections, kind: Kind) -> None:
             raise kept(f"{found}: {error.message}", step) from error
 
 
+def opened(path: Path, kind: Kind, *, busy_ms: int, make: bool) -> Connections:
+    """Connections to a file of its kind, brought up to date, or made first if it is not there.
+
+    Raises:
+        NotFound: There is no file, and `make` is False.
+        StorageError: As its subclasses name it.
+    """
+    if make and not path.exists():
+        with contextlib.suppress(InvalidInput):  # another process was faster
+            create(path, kind, lambda _: None)
+    recognise(path, kind)
+    connections = Connections(path, busy_ms=busy_ms)
+    try:
+        upgrade(connections, kind)
+        connections.accept()
+    except BaseException:
+        connections.close()
+        raise
+    return connections
+
+
 def _check(link: Link) -> None:
     said = link.run("PRAGMA integrity_check")
     if said != [("ok",)] or link.run("PRAGMA foreign_key_check"):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from muniment.base.errors import InvalidInput
 from muniment.base.ids import CID_PREFIX, BlobName, VersionId
 from muniment.store import migrate
 from muniment.store.connection import Connections
@@ -56,18 +54,7 @@ class PackIndex:
         Raises:
             StorageError: As its subclasses name it.
         """
-        if not path.exists():
-            with contextlib.suppress(InvalidInput):  # another process was faster
-                migrate.create(path, PACKS, lambda _: None)
-        migrate.recognise(path, PACKS)
-        connections = Connections(path, busy_ms=busy_ms)
-        try:
-            migrate.upgrade(connections, PACKS)
-            connections.accept()
-        except BaseException:
-            connections.close()
-            raise
-        return cls(path, connections)
+        return cls(path, migrate.opened(path, PACKS, busy_ms=busy_ms, make=True))
 
     def close(self) -> None:
         """Close the connections of all threads; harmless when done twice."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -93,18 +92,7 @@ class PeerStore:
             StorageError: As its subclasses name it.
         """
         place = Path(path)
-        if create and not place.exists():
-            with contextlib.suppress(InvalidInput):  # another process was faster
-                migrate.create(place, kind, lambda _: None)
-        migrate.recognise(place, kind)
-        connections = Connections(place, busy_ms=busy_ms)
-        try:
-            migrate.upgrade(connections, kind)
-            connections.accept()
-        except BaseException:
-            connections.close()
-            raise
-        return cls(place, connections)
+        return cls(place, migrate.opened(place, kind, busy_ms=busy_ms, make=create))
 
     def close(self) -> None:
         """Close the connections of all threads; harmless when done twice."""
