@@ -100,8 +100,9 @@ def _one_of(*choices: str) -> Callable[[Any], bool]:
     return lambda value: value in choices
 
 
-# What each name takes, as a test and in words.
-_RULES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+Rules = Mapping[str, tuple[Callable[[Any], bool], str]]  # what each name takes, as a test and in words
+
+_RULES: Rules = {
     "backend": (_one_of(*BACKENDS), f"one of {', '.join(BACKENDS)}"),
     "provider": (
         lambda value: isinstance(value, str) and _PROVIDER.fullmatch(value) is not None,
@@ -135,14 +136,7 @@ def options(values: Any) -> Options:
     Raises:
         InvalidInput: It is no mapping, a name is unknown, or a value has no meaning; the message names it.
     """
-    if not isinstance(values, Mapping):
-        raise InvalidInput("embedding is not a block of names and values", "See docs/embedders.md.")
-    for name, value in values.items():
-        if name not in _RULES:
-            raise _unknown(str(name))
-        test, words = _RULES[name]
-        if not test(value):
-            raise InvalidInput(f"embedding.{name} has a value that it can't have", f"It takes {words}.")
+    check_block("embedding", values, _RULES, _unknown)
     backend = values.get("backend")
     if backend is None:
         raise InvalidInput(
@@ -155,6 +149,28 @@ def options(values: Any) -> Options:
     if len(found.name) > NAME_CHARS:
         raise InvalidInput(f"embedding.model is too long: {found.name[:40]}…", "See docs/embedders.md.")
     return found
+
+
+def check_block(block: str, values: Any, rules: Rules, unknown: Callable[[str], InvalidInput]) -> None:
+    """Hold a block of the settings against what each name takes. No value is repeated: one may be a key, misplaced.
+
+    Args:
+        block: Its name.
+        values: What it holds.
+        rules: What each name takes.
+        unknown: What to say of a name that is not among them.
+
+    Raises:
+        InvalidInput: It is no mapping, a name is unknown, or a value has no meaning; the message names it.
+    """
+    if not isinstance(values, Mapping):
+        raise InvalidInput(f"{block} is not a block of names and values", "See docs/embedders.md.")
+    for name, value in values.items():
+        if name not in rules:
+            raise unknown(str(name))
+        test, words = rules[name]
+        if not test(value):
+            raise InvalidInput(f"{block}.{name} has a value that it can't have", f"It takes {words}.")
 
 
 def _unknown(name: str) -> InvalidInput:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from muniment.base.errors import InvalidInput
-from muniment.embed.options import NAME_CHARS, is_sha256, number_of, text_of
+from muniment.embed.options import NAME_CHARS, Rules, check_block, is_sha256, number_of, text_of
 
 MOST = 200  # records that are looked at again at most
 
@@ -41,8 +40,7 @@ class RerankOptions:
     always: bool = True
 
 
-# What each name takes, as a test and in words.
-_RULES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+_RULES: Rules = {
     "backend": (lambda value: value == "local", "local"),
     "folder": (text_of(4096), "the path of a folder"),
     "model": (text_of(NAME_CHARS), "a name for the model"),
@@ -63,15 +61,12 @@ def rerank_options(values: Any) -> RerankOptions:
     Raises:
         InvalidInput: It is no mapping, a name is unknown, or a value has no meaning; the message names it.
     """
-    if not isinstance(values, Mapping):
-        raise InvalidInput("rerank is not a block of names and values", "See docs/embedders.md.")
-    for name, value in values.items():
-        if name not in _RULES:
-            raise InvalidInput(f"unknown setting rerank.{str(name)[:40]}", f"There are {', '.join(_RULES)}.")
-        test, words = _RULES[name]
-        if not test(value):
-            raise InvalidInput(f"rerank.{name} has a value that it can't have", f"It takes {words}.")
+    check_block("rerank", values, _RULES, _unknown)
     for name in ("backend", "folder"):
         if name not in values:
             raise InvalidInput(f"rerank.{name} is missing", f"It takes {_RULES[name][1]}.")
     return RerankOptions(**{name: value for name, value in values.items() if name != "backend"})
+
+
+def _unknown(name: str) -> InvalidInput:
+    return InvalidInput(f"unknown setting rerank.{name[:40]}", f"There are {', '.join(_RULES)}.")
