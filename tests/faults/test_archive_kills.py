@@ -15,40 +15,27 @@ import muniment
 SAID = [f"text number {number}: " + "the harbour of Bergen sleeps " * 50 for number in range(6)]
 
 # What a program does before it is killed at one of its steps; a step is a call that changes the disk.
-PROGRAM = """
-import os, signal, sys
+PROGRAM = (
+    (Path(__file__).parent / "kill_at.py").read_text("utf-8")
+    + """
+import os, sys
 import muniment
 from muniment.blobs import folder
 from muniment.store.connection import Connections
 from muniment.store.link import Link
 from muniment.keyring.journal import Journal
 what, home, step = sys.argv[1], sys.argv[2], int(sys.argv[3])
-calls = 0
-def hook(owner, name, after=False):
-    real = getattr(owner, name)
-    def call(*args, **more):
-        global calls
-        calls += 1
-        if calls == step and not after:
-            os.kill(os.getpid(), signal.SIGKILL)
-        result = real(*args, **more)
-        if calls == step:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return result
-    setattr(owner, name, call)
+steps = Steps(step)
 with muniment.open(home) as peer:
     agent = peer.agent("ava")
     agent.recall("harbour")
     for owner, name in ((folder, "_write"), (folder, "_sync"), (folder.os, "fsync"), (Link, "commit"), (Link, "begin"),
                         (Journal, "record")):
-        hook(owner, name, after=name in ("commit", "_write"))
+        steps.hook(owner, name, after=name in ("commit", "_write"))
     real_run = Link.run
     def run(self, sql, *args):
-        global calls
         if sql == "VACUUM" or sql.startswith(("DELETE FROM bodies", "UPDATE bodies")):
-            calls += 1
-            if calls == step:
-                os.kill(os.getpid(), signal.SIGKILL)
+            steps.take()
         return real_run(self, sql, *args)
     Link.run = run
     if what == "archive":
@@ -59,6 +46,7 @@ with muniment.open(home) as peer:
         agent._bank.store.compact()
 print("done")
 """
+)
 
 
 @pytest.mark.parametrize("what", ["archive", "restore", "compact"])

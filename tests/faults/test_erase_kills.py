@@ -15,8 +15,10 @@ import muniment
 WORD = b"quetzalcoatlus"
 
 # What a program does before it is killed at one of its steps; a step is a call that changes the disk.
-PROGRAM = """
-import os, signal, sys
+PROGRAM = (
+    (Path(__file__).parent / "kill_at.py").read_text("utf-8")
+    + """
+import os, sys
 import muniment
 from muniment.keyring.journal import Journal
 from muniment.recall import follow, manifest, packing
@@ -24,28 +26,17 @@ from muniment.store.connection import Connections
 from muniment.store.link import Link
 home, step = sys.argv[1], int(sys.argv[2])
 follow.TAIL_ROWS = 1
-calls = 0
-def hook(owner, name, after=False):
-    real = getattr(owner, name)
-    def call(*args, **more):
-        global calls
-        calls += 1
-        if calls == step and not after:
-            os.kill(os.getpid(), signal.SIGKILL)
-        result = real(*args, **more)
-        if calls == step:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return result
-    setattr(owner, name, call)
+steps = Steps(step)
 with muniment.open(home) as peer:
     agent = peer.agent("ava")
     agent.recall("harbour")
     for owner, name in ((Link, "commit"), (Link, "begin"), (Link, "checkpoint"), (Journal, "record"),
                         (Connections, "scrub"), (packing, "write"), (manifest.Manifest, "save"), (os, "fsync")):
-        hook(owner, name, after=name in ("commit", "write"))
+        steps.hook(owner, name, after=name in ("commit", "write"))
     agent.erase("k")
 print("done")
 """
+)
 
 
 def test_a_kill_at_any_step_leaves_nothing_half_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
