@@ -130,6 +130,12 @@ def finish(reports: Sequence[Report], *, as_json: bool) -> int:
     return int(any(report.missed for report in reports))
 
 
+def command_line(doc: str | None, bench: Callable[..., Report]) -> int:
+    """The command line of a benchmark that only knows `--quick`."""
+    args = parser(doc).parse_args()
+    return finish([bench(quick=args.quick)], as_json=args.json)
+
+
 # The machine
 
 

@@ -180,8 +180,7 @@ def bench(*, quick: bool) -> Report:
 
 def main() -> int:
     """Command line."""
-    args = common.parser(__doc__).parse_args()
-    return common.finish([bench(quick=args.quick)], as_json=args.json)
+    return common.command_line(__doc__, bench)
 
 
 if __name__ == "__main__":
