@@ -291,8 +291,10 @@ class Memory(Care, PlaybookFace, ArchiveFace):
             NotPermitted: The agent may not read the bank.
         """
         where = Where(tags, metadata, kind, source, author, type, session, since, until, states, as_of)
-        look = {"context": context, "dates": dates, "rerank": rerank, "floor": floor, "weigh": self._weights}
-        hits = self._recaller.recall(query, where, limit, mode, **look)  # type: ignore[arg-type]
+        hits = self._recaller.recall(
+            query, where, limit, mode,
+            context=context, dates=dates, rerank=rerank, floor=floor, weigh=self._weights,
+        )  # fmt: skip
         return self._whole(hits) if fetch else hits
 
     def get(self, ref: str) -> Record:
