@@ -63,8 +63,11 @@ def inside(spans: Sequence[Span]) -> Array:
 
 
 def among_people(follower: Follower) -> bool:
-    """Whether those who speak in a bank have names, and no assistant is among them."""
-    return follower.holds(FIELD) and not follower.holds(role_key(ASSISTANT))
+    """Whether those who speak in a bank have names, and no assistant is among them. What is live decides."""
+    named, assistants = ((key,) for key in (FIELD, role_key(ASSISTANT)))
+    if not (follower.holds(FIELD) and follower.holders(named)[1]):
+        return False
+    return not (follower.holds(role_key(ASSISTANT)) and follower.holders(assistants)[1])
 
 
 def favours_of(

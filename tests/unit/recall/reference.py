@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from muniment.recall.analyzer import SEPARATOR, Analyzer
 from muniment.recall.corpus import ListCorpus, Row
@@ -34,6 +35,10 @@ def rank(
     chains = chain_of(live)
     if not any(row.session for row in live.values()):
         context = None
+    if context and favours is not None and among_people(list(live.values())):
+        context = replace(
+            context, window=context.window * context.people, session=context.session * context.people
+        )
 
     def norm(o: int) -> float:
         return k1 * (1 - b + b * docs[o].length / average)
@@ -87,16 +92,25 @@ def words_of(text: str) -> set[str]:
     return {word for word in text.casefold().split() if len(word) > 1}
 
 
+def names_in(row: Row) -> set[str]:
+    """Who said a row, by name."""
+    return {speaker.casefold() for speaker in row.speakers} - {"user", "assistant"}
+
+
+def among_people(live: list[Row]) -> bool:
+    """Whether speakers have names and none is an assistant."""
+    return any(map(names_in, live)) and not any("assistant" in row.speakers for row in live)
+
+
 def favour_of(
     live: list[Row], query: str, weights: FavourWeights | None, spans: Sequence[tuple[int, int]]
 ) -> Callable[[Row | None], float]:
     """The weight of a row; of None: the greatest that any could have. Names are single words here."""
     if weights is None:
         return lambda _: 1.0
-    names = lambda row: {s.casefold() for s in row.speakers} - {"user", "assistant"}  # noqa: E731
     named = words_of(query)
-    hit = sum(bool(names(row) & named) for row in live)
-    speaker = weights.speaker if 0 < hit < sum(bool(names(row)) for row in live) else 1.0
+    hit = sum(bool(names_in(row) & named) for row in live)
+    speaker = weights.speaker if 0 < hit < sum(bool(names_in(row)) for row in live) else 1.0
     roles = [any(role in row.speakers for row in live) for role in ("user", "assistant")]
     assistant = weights.assistant if all(roles) and "you said" not in query else 1.0
     dated = weights.dated if spans else 1.0
@@ -104,7 +118,7 @@ def favour_of(
     def weight(row: Row | None) -> float:
         if row is None:
             return max(1.0, speaker) * max(1.0, assistant) * max(1.0, dated)
-        found = speaker if names(row) & named else 1.0
+        found = speaker if names_in(row) & named else 1.0
         found *= assistant if "assistant" in row.speakers else 1.0
         return found * (dated if any(a <= row.place < b for a, b in spans) else 1.0)
 

@@ -260,3 +260,20 @@ def test_context_counts_twice_among_people(tmp_path: Path) -> None:
     assert talk.word == chat.word
     assert talk.window == pytest.approx(2 * chat.window)
     assert talk.session == pytest.approx(2 * chat.session)
+
+
+def test_an_assistant_that_was_forgotten_makes_no_chat(tmp_path: Path) -> None:
+    """Whether people talk is told from what is live, not from what the files still hold."""
+    corpus = ListCorpus()
+    corpus.add("the harbour opens early", session=1, speakers=["Ava"])
+    corpus.add("so does the ferry", session=1, speakers=["Bob"])
+    corpus.add("and so do I", session=1, speakers=["assistant"])
+    index = WordIndex(
+        tmp_path / "index", corpus, Analyzer(), context=ContextWeights(), favours=FavourWeights()
+    )
+    index.refresh()
+    corpus.set_live(3, False)
+    index.refresh()
+    wanted = rank(corpus, index.analyzer, "harbour early", context=ContextWeights(), favours=FavourWeights())
+    found = index.search("harbour early", 5).hits
+    assert [(hit.ord, pytest.approx(hit.score)) for hit in found] == wanted
