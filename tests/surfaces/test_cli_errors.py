@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -152,6 +153,15 @@ def test_an_interruption_is_quiet(
     assert done.err.strip() == ""
 
 
+@pytest.fixture
+def heard() -> Iterator[None]:
+    """SIGINT is not ignored, as it is in what a shell runs in the background, and as programs inherit it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heard")
 def test_a_real_interruption_ends_a_waiting_program() -> None:
     """SIGINT while it reads a pipe: 130, and nothing was kept."""
     with subprocess.Popen(
