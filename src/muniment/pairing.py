@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from muniment.base.ids import record_text
 from muniment.ranking import Ranked
 from muniment.sifting import Opened
 from muniment.store.base import VersionRow
+
+if TYPE_CHECKING:
+    from muniment.recall.duplicates import Words
 
 BESIDE = 4  # ranks behind an answer among which the other side of what it says is looked for
 
@@ -18,6 +22,7 @@ def paired(
     rows: Sequence[VersionRow],
     found: Mapping[int, Ranked],
     open_rows: Callable[[Sequence[VersionRow]], list[Opened]],
+    words: Words | None = None,
 ) -> tuple[list[Opened], dict[int, list[str]]]:
     """The first `limit` hits, the last of them making room for the other side of a better one; ids by row number.
 
@@ -30,11 +35,12 @@ def paired(
         rows: The whole ranking.
         found: What speaks for each, by row number.
         open_rows: Opens rows for the caller.
+        words: Where the words of texts are known from; None: nowhere.
     """
     from muniment.recall.contradictions import Contradictions
 
     shown = list(opened[:limit])
-    told = Contradictions()
+    told = Contradictions(words)
     against: dict[int, list[int]] = {}
     everything = [*shown, *_beside(opened, limit, rows, found, open_rows)]
     for number, (_, act) in enumerate(everything):

@@ -19,7 +19,7 @@ from muniment.base.ids import VersionId, blob_text, cid_text, parse_record, pars
 from muniment.base.limits import LIMITS
 from muniment.fetching import archive_acts, body_here, read
 from muniment.identity.did import to_did
-from muniment.judging import Tally, tally_of
+from muniment.judging import Tally, judgements, tally, tally_of
 from muniment.ledger import records
 from muniment.ledger.acts import Remember
 from muniment.ledger.authority import Authority
@@ -159,7 +159,7 @@ class Reader:
 
     def views(self, rows: Sequence[VersionRow], authority: Authority, *, whole: bool = False) -> list[Record]:
         """Open versions; those that stay shut to this caller are left out."""
-        return [self.view(row, act, authority) for row, act in self.open(rows, whole=whole)]
+        return self.seen(self.open(rows, whole=whole), authority)
 
     def open(self, rows: Sequence[VersionRow], *, whole: bool = False) -> list[tuple[VersionRow, Remember]]:
         """Versions and their words, without those that stay shut to this caller.
@@ -203,14 +203,41 @@ class Reader:
 
     def view(self, row: VersionRow, act: Remember, authority: Authority) -> Record:
         """One open version as callers see it."""
+        return self.seen([(row, act)], authority)[0]
+
+    def seen(self, opened: Sequence[tuple[VersionRow, Remember]], authority: Authority) -> list[Record]:
+        """Open versions as callers see them; what the store has to say of all of them is asked for at once."""
+        others = {row.ord: self._live_twins(row) for row, _ in opened}
+        ids = {
+            row.ord: [self._version_id(one) for one in (row, *others[row.ord]) if one.content == row.content]
+            for row, _ in opened
+        }
+        said = judgements(self._bank, self._key, authority, list({i for some in ids.values() for i in some}))
+        shelves = self._bank.store.shelves([row.ord for row, _ in opened])
+        return [
+            self._view(
+                (row, act),
+                authority,
+                others[row.ord],
+                tally(one for version in ids[row.ord] for one in said.get(version, ())),
+                archived=row.ord in shelves and shelves[row.ord].archived,
+            )
+            for row, act in opened
+        ]
+
+    def _view(
+        self,
+        one: tuple[VersionRow, Remember],
+        authority: Authority,
+        others: Sequence[VersionRow],
+        counts: Tally,
+        *,
+        archived: bool,
+    ) -> Record:
+        row, act = one
         asker = self.asker(authority)
         did = to_did(row.author)
-        others = self._live_twins(row)
         now = self._bank.host.clock.now_ms()
-        same = [row, *(other for other in others if other.content == row.content)]
-        counts = self.judged(same, authority)
-        shelf = self._bank.store.shelves([row.ord]).get(row.ord)
-        archived = shelf is not None and shelf.archived
         state = "archived" if archived and row.state is State.LIVE else row.state.name.lower()
         return Record(
             id=record_text(row.record),

@@ -22,11 +22,12 @@ from muniment.reranking import reranked
 from muniment.sifting import LOOKED, standing
 from muniment.skills import TYPE, about
 from muniment.store.base import LIVE_ONLY, Filter, State, VersionRow
-from muniment.views import Hit, Hits, Term, Why
+from muniment.views import Hit, Hits, Record, Term, Why
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from muniment.recall.duplicates import Words
     from muniment.recall.lexical import Scored
     from muniment.recall.snippet import Snippets
     from muniment.trust import Weights
@@ -102,30 +103,35 @@ class Recaller:
             self._used([row for row, _ in opened])
             hits = [
                 Hit(
-                    record=(record := self._reader.view(row, act, authority)),
+                    record=record,
                     score=1.0,
                     signals={"rank": float(rank)},
                     snippet=_start(_shown_text(act)),
                     conflict=record.conflict,
                     archived=record.archived,
                 )
-                for rank, (row, act) in enumerate(opened, 1)
+                for rank, ((_, act), record) in enumerate(
+                    zip(opened, self._reader.seen(opened, authority), strict=True), 1
+                )
             ]
         return Hits(hits, "recent")
 
     def _ranked(self, asked: Asked, rule: Filter, look: _Look, authority: Authority) -> Hits:
+        from muniment.recall.duplicates import Words
+
         allow = None if rule == LIVE_ONLY else self._mask(rule)
         reranking = self._bank.host.reranking
         top = reranking.options.top if look.rerank and reranking is not None else 0
         moved = bool(self._bank.host.settings.feedback_weight)
+        words = Words()
         wanted = max(look.limit, top, LOOKED if look.floor or moved else 0)
         depth = wanted + 4
         while True:
-            found = rank(self._bank, asked, depth, allow, past=look.past, context=look.context)
+            found = rank(self._bank, asked, depth, allow, past=look.past, context=look.context)[:depth]
             least = found[-1].score if look.weights is not None and len(found) >= depth else 0.0
             found = weighed(found, look.weights)
             shown = self._shown(found, authority, past=look.past)
-            opened, behind = self._distinct(shown, wanted, asked.text)
+            opened, behind = self._distinct(shown, wanted, asked.text, words)
             scores = {one.ord: one.score for one in found}
             # A weight is 1 at most: what was not ranked yet can't pass what scores more than the last one did.
             if len(found) < depth or (len(opened) >= wanted and scores[opened[-1][0].ord] >= least):
@@ -141,7 +147,7 @@ class Recaller:
         degraded = "; ".join(part for part in (asked.degraded, why) if part)
         by_ord = {one.ord: one for one in found}
         others = [] if look.floor or look.rerank else shown
-        opened, against = paired(opened, look.limit, others, by_ord, self._reader.open)
+        opened, against = paired(opened, look.limit, others, by_ord, self._reader.open, words)
         return Hits(
             self._hits(opened, found, asked.text, authority, behind, against),
             asked.mode,
@@ -166,7 +172,10 @@ class Recaller:
         by_ord = {one.ord: (number, one) for number, one in enumerate(found, 1)}
         self._used([row for row, _ in opened])
         cutter = self._cutter(query, [one.words for one in found[:1] if one.words is not None])
-        hits = [self._hit(row, act, *by_ord[row.ord], cutter, authority) for row, act in opened]
+        hits = [
+            _hit(record, act, *by_ord[row.ord], cutter)
+            for (row, act), record in zip(opened, self._reader.seen(opened, authority), strict=True)
+        ]
         if behind or against:
             behind, against = behind or {}, against or {}
             hits = [
@@ -256,7 +265,7 @@ class Recaller:
         return opened
 
     def _distinct(
-        self, rows: Sequence[VersionRow], limit: int, query: str
+        self, rows: Sequence[VersionRow], limit: int, query: str, words: Words
     ) -> tuple[list[tuple[VersionRow, Remember]], dict[int, list[str]]]:
         """The first `limit` that open to the caller and say something of their own; record ids behind each ord.
 
@@ -269,7 +278,7 @@ class Recaller:
 
         analyzer = self._bank.index.analyzer
         terms = {term.key for term in analyzer.query(query).terms}
-        collapsing = Collapsing(lambda word: not terms.isdisjoint(analyzer.keys(word).counted))
+        collapsing = Collapsing(lambda word: not terms.isdisjoint(analyzer.keys(word).counted), words)
         kept: list[tuple[VersionRow, Remember]] = []
         behind: dict[int, list[str]] = {}
         at = 0
@@ -283,28 +292,6 @@ class Recaller:
                     behind.setdefault(kept[before][0].ord, []).append(record_text(act.id))
             at += missing
         return kept, behind
-
-    def _hit(
-        self,
-        row: VersionRow,
-        act: Remember,
-        number: int,
-        found: Ranked,
-        cutter: Snippets,
-        authority: Authority,
-    ) -> Hit:
-        record = self._reader.view(row, act, authority)
-        cut = cutter.of(_shown_text(act))
-        return Hit(
-            record=record,
-            score=found.score,
-            signals=_signals(found, number),
-            snippet=cut.text,
-            highlights=tuple(cut.highlights),
-            terms=() if found.words is None else _terms(found.words),
-            conflict=record.conflict,
-            archived=record.archived,
-        )
 
     def _used(self, rows: Sequence[VersionRow]) -> None:
         """Tell the archive what was recalled, where it wants to know."""
@@ -337,7 +324,8 @@ class Recaller:
         if one is None or not opened:
             return Why(query, None, None, tuple(terms), tuple(terms), _no_hit(row, terms))
         cutter = self._cutter(query, [] if one.words is None else [one.words])
-        hit = self._hit(row, opened[0][1], number or 0, one, cutter, authority)
+        record = self._reader.view(row, opened[0][1], authority)
+        hit = _hit(record, opened[0][1], number or 0, one, cutter)
         matched = {term.term for term in hit.terms if term.tf}
         missed = tuple(term for term in terms if term not in matched)
         return Why(query, hit, number, tuple(terms), missed, _reason(number, hit, row))
@@ -367,6 +355,20 @@ def _reason(rank: int | None, hit: Hit, row: VersionRow) -> str:
     if row.state.name != "LIVE":
         return f"It matches, but it is {row.state.name.lower()}: only live records are recalled."
     return f"It matches, but ranks below the first {LIMITS.recall_limit} or does not pass the filters."
+
+
+def _hit(record: Record, act: Remember, number: int, found: Ranked, cutter: Snippets) -> Hit:
+    cut = cutter.of(_shown_text(act))
+    return Hit(
+        record=record,
+        score=found.score,
+        signals=_signals(found, number),
+        snippet=cut.text,
+        highlights=tuple(cut.highlights),
+        terms=() if found.words is None else _terms(found.words),
+        conflict=record.conflict,
+        archived=record.archived,
+    )
 
 
 def _signals(found: Ranked, number: int) -> dict[str, float]:

@@ -67,7 +67,9 @@ class Record:
 
     def to_json(self) -> dict[str, Any]:
         """The record as `--json` prints it."""
-        return {name: _plain(getattr(self, name)) for name in _RECORD_FIELDS}
+        found = {name: getattr(self, name) for name in _RECORD_FIELDS}
+        lists = {name: list(value) for name, value in found.items() if type(value) is tuple}
+        return found | lists | {"metadata": dict(self.metadata)}
 
 
 _RECORD_FIELDS = (
@@ -76,12 +78,6 @@ _RECORD_FIELDS = (
     "source_ref", "state", "supersedes", "conflict", "clock_ahead", "helpful", "harmful", "archived", "pointer",
     "whole",
 )  # fmt: skip
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return list(value)
-    return dict(value) if isinstance(value, Mapping) else value
 
 
 @dataclass(frozen=True, slots=True)

@@ -288,6 +288,30 @@ def test_a_taken_address_is_said_so(cli: Cli, home: Path) -> None:
         )
 
 
+def test_answers_are_sent_without_waiting_for_an_acknowledgement() -> None:
+    """A connection that is accepted has TCP_NODELAY: no answer lies still until the one before it was acknowledged."""
+
+    async def accepted() -> int:
+        loop = asyncio.get_running_loop()
+        found: asyncio.Future[int] = loop.create_future()
+
+        class Look(asyncio.Protocol):
+            def connection_made(self, transport: asyncio.BaseTransport) -> None:
+                found.set_result(
+                    transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+                )
+                transport.close()
+
+        listener = run.listen(options(listen="127.0.0.1:0"))
+        server = await loop.create_server(Look, sock=listener)
+        _, writer = await asyncio.open_connection(*listener.getsockname())
+        writer.close()
+        async with server:
+            return await asyncio.wait_for(found, 10)
+
+    assert asyncio.run(accepted())
+
+
 def test_it_looks_before_it_serves(cli: Cli, home: Path) -> None:
     """`--check` names the doors, and leaves."""
     found = cli("--home", str(home), "serve", "--check", "--listen", "127.0.0.1:0", "--json").json

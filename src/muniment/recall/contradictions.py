@@ -7,10 +7,9 @@ share half of what is left, else nine in ten; pairs are found by prefix filterin
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable
 
-from muniment.recall.duplicates import CHARS, NEAR, TELLING, words_in
+from muniment.recall.duplicates import NEAR, TELLING, Words, prefix_of
 
 SAME_SUBJECT = 0.5  # shared words by all words of both, where key or title say that it is about the same
 LEAST = 2  # fewer words than these beside a number say nothing that could be said of another one
@@ -29,7 +28,13 @@ def tells(word: str) -> bool:
 class Contradictions:
     """Texts that come one after another; each learns which earlier ones it may contradict."""
 
-    def __init__(self) -> None:
+    def __init__(self, words: Words | None = None) -> None:
+        """Starts an answer.
+
+        Args:
+            words: Where the words of texts are known from; None: nowhere.
+        """
+        self._words = words or Words()
         self._texts: list[tuple[frozenset[str], frozenset[str]]] = []
         self._places: dict[Hashable, list[int]] = {}
 
@@ -40,15 +45,15 @@ class Contradictions:
             text: What it says.
             subjects: What it is about for certain, as far as that is known: its key, its title.
         """
-        words = words_in(text) if len(text) <= CHARS else frozenset()
-        telling = frozenset(word for word in words if tells(word))
+        words = self._words.of(text)
+        # Most words are letters alone: told at once.
+        telling = (words & TELLING) | {word for word in words if not word.isalpha() and tells(word)}
         rest = words - telling - _HELPING
         number = len(self._texts)
         self._texts.append((rest, telling))
         if len(rest) < LEAST:
             return []
-        ranked = sorted(rest, key=lambda word: (-len(word), word))  # long words are seldom shared
-        prefix = ranked[: len(rest) - math.ceil(NEAR * len(rest)) + 1]
+        prefix = prefix_of(rest)
         found: set[int] = set()
         for least, keys in ((SAME_SUBJECT, subjects), (NEAR, tuple(("", word) for word in prefix))):
             for key in keys:

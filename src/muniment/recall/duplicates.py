@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable
 
 NEAR = 0.9  # shared words by all words of both
 LEAST = 5  # fewer different words say something by what stands around them: "yes, let's" is no copy of another one
@@ -24,21 +24,38 @@ TELLING = frozenset({
 })  # fmt: skip
 
 
-def words_in(text: str) -> frozenset[str]:
-    """The words of a text, case folded."""
-    return frozenset(_WORD.findall(text.casefold()))
+class Words:
+    """The words of the texts of one answer, each text taken apart once."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, frozenset[str]] = {}
+
+    def of(self, text: str) -> frozenset[str]:
+        """The words of a text, case folded; none of one that is longer than `CHARS`."""
+        words = self._known.get(text)
+        if words is None:
+            words = frozenset(_WORD.findall(text.casefold())) if len(text) <= CHARS else frozenset()
+            self._known[text] = words
+        return words
+
+
+def prefix_of(words: Collection[str]) -> list[str]:
+    """The words of which near texts share one, the longest first: long words are seldom shared."""
+    ranked = sorted(sorted(words), key=len, reverse=True)
+    return ranked[: len(words) - math.ceil(NEAR * len(words)) + 1] if words else []
 
 
 class Collapsing:
     """Records in order of rank, each either kept or standing behind a kept one."""
 
-    def __init__(self, asked: Callable[[str], bool]) -> None:
+    def __init__(self, asked: Callable[[str], bool], words: Words | None = None) -> None:
         """Starts an answer.
 
         Args:
             asked: Whether a word (case folded) is one of the query's: none of them may be lost with a record.
+            words: Where the words of texts are known from; None: nowhere.
         """
-        self._asked = asked
+        self._asked, self._words = asked, words or Words()
         self._kept: list[frozenset[str]] = []
         self._by_word: dict[tuple[Hashable, str], list[int]] = {}
 
@@ -49,10 +66,9 @@ class Collapsing:
             text: What it says.
             alike: What has to be equal too, so that one may stand for the other: its key and author, say.
         """
-        words = words_in(text) if len(text) <= CHARS else frozenset()
+        words = self._words.of(text)
         words = words if len(words) >= LEAST else frozenset()
-        ranked = sorted(words, key=lambda word: (-len(word), word))  # long words are seldom shared
-        prefix = ranked[: len(words) - math.ceil(NEAR * len(words)) + 1] if words else []
+        prefix = prefix_of(words)
         numbers = {number for word in prefix for number in self._by_word.get((alike, word), ())}
         for number in sorted(numbers):
             if self._stands_for(self._kept[number], words):
