@@ -20,7 +20,7 @@ help: ## Show this list
 demo: $(VENV)/.installed ## Import a small conversation set, ask it questions, verify the bank
 	@$(BIN)/python -m muniment.demo
 
-test: lint types ## Run everything that proves the code: lint, types, tests, docs
+test: lint types $(VENV)/.inspector ## Run everything that proves the code: lint, types, tests, docs
 	$(PYTEST) -n $(JOBS)
 
 lint: $(VENV)/.installed ## Check style and formatting
@@ -68,6 +68,13 @@ $(VENV)/.locked: requirements/dev.lock
 $(VENV)/.installed: pyproject.toml $(VENV)/.locked
 	@$(PIP) install --no-deps --no-build-isolation --no-index -e .
 	@touch $@
+
+# The MCP inspector is a program of Node's: where it can't be had, its test is skipped by name.
+$(VENV)/.inspector: tests/inspector/package-lock.json $(VENV)/.locked
+	@mkdir -p $(VENV)/inspector
+	@cp tests/inspector/package.json tests/inspector/package-lock.json $(VENV)/inspector/
+	@npm ci --prefix $(VENV)/inspector --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null 2>&1 \
+		&& touch $@ || echo "The MCP inspector can't be installed here (it needs npm): its test will be skipped"
 
 $(VENV)/.bench: requirements/bench.lock $(VENV)/.installed
 	@$(PIP) install --require-hashes -r requirements/bench.lock

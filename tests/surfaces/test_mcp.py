@@ -404,7 +404,8 @@ def test_the_printed_configuration_starts_this_agents_server(home: Path, client:
 
 def test_the_inspector_sees_the_tools(home: Path, tmp_path: Path) -> None:
     """The protocol's own inspector, from its command line."""
-    inspector = shutil.which("mcp-inspector")
+    installed = Path(sys.prefix, "inspector", "node_modules", ".bin")  # by `make test`, where there is npm
+    inspector = shutil.which("mcp-inspector", path=os.pathsep.join([str(installed), os.environ["PATH"]]))
     if inspector is None:
         pytest.skip("needs the MCP inspector")
     path = os.pathsep.join([SOURCE, os.environ.get("PYTHONPATH", "")])
