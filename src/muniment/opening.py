@@ -93,15 +93,19 @@ class Seals:
         self._store = store
         self._checked: dict[EntryId, Header] = {}
 
-    def header(self, seq: int) -> Header:
+    def header(self, seq: int, named: EntryId) -> Header:
         """The signed header of a stored entry.
+
+        Args:
+            seq: Where it is stored.
+            named: Its id, as the store gives it: the hash of what is signed, so a header known by it is the one.
 
         Raises:
             StoreCorrupt: It is not what was taken in.
         """
-        row = self._store.entry_at(seq)
-        header = self._checked.get(row.id)  # the store compares the id with the bytes at each look
+        header = self._checked.get(named)
         if header is None:
+            row = self._store.entry_at(seq)  # the store compares the id with the bytes
             header = proved(row.envelope, self._store.bank).header
             if len(self._checked) >= _MOST_CHECKED:
                 self._checked.clear()
@@ -184,7 +188,7 @@ class Opener:
             if sealed is None:
                 found.append(None)
                 continue
-            header = seals.header(row.seq)
+            header = seals.header(row.seq, self.stamps[row.seq][0])
             shut = self._sealing(row.seq)[1] is None
             act = None if shut else self._one(row, REMEMBER, sealed)
             if not _as_signed(row, header, sealed, self.stamps[row.seq][1]) or not (shut or _says(row, act)):
