@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from muniment.base.errors import MissingExtra, MunimentError, UnknownRecord
+from muniment.platform import collector
 from muniment.surfaces.mcp.command_tools import PREFIX
 from muniment.surfaces.mcp.host import Grant, Host, Offer, Verify, of_peer
 from muniment.surfaces.tools.bound import sentence
@@ -189,6 +190,7 @@ def serve_stdio(agent: Agent, *, profile: str, commands: bool, session: str | No
                 return await worker.run(work)
 
             server = _server(_Face(host, run, lambda _: grant), instructions)
+            collector.settle()
             async with stdio_server() as (read, write):
                 await server.run(read, write, server.create_initialization_options())
         finally:

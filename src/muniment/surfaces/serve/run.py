@@ -15,6 +15,7 @@ from starlette.routing import Router
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from muniment.base.errors import InvalidInput
+from muniment.platform import collector
 from muniment.surfaces.serve.doors import DOORS, Door, absent, open_doors
 from muniment.surfaces.serve.gate import Gate
 from muniment.surfaces.serve.house import House
@@ -176,6 +177,7 @@ class ServingProcess:
         task = asyncio.create_task(server.serve_quietly([self._listener.dup()]))
         while not server.started and not task.done():
             await asyncio.sleep(0.005)
+        collector.settle()
         paths = tuple(door.path for door in doors)
         if self._ready is not None and not task.done():
             self._ready(self._options.url(house.port), paths)
