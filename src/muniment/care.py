@@ -10,6 +10,7 @@ from muniment.bank import Bank
 from muniment.base.errors import StoreCorrupt
 from muniment.check import check
 from muniment.check import rebuild as rebuild_all
+from muniment.describing import described
 from muniment.reading import Reader
 from muniment.store.base import Problem
 from muniment.verify import VerifyReport, verify
@@ -59,16 +60,29 @@ class Care:
         return import_from(self._bank, self._key, Path(path), format, on_error, progress)
 
     def export_to(
-        self, target: str | Path | IO[bytes], *, progress: Callable[[int, int], None] | None = None
+        self,
+        target: str | Path | IO[bytes],
+        *,
+        format: str = "auto",  # noqa: A002
+        progress: Callable[[int, int], None] | None = None,
     ) -> int:
-        """Write every version, with its provenance, as JSON Lines; returns how many.
+        """Write all memories to a file, with their provenance; returns how many.
+
+        Args:
+            target: A path or a binary stream.
+            format: `jsonl`: every version, as JSON Lines, which `import_from` reads. `markdown`: what is
+                live, as a page for people. `auto`: a page where the path ends like one, else JSON Lines.
+            progress: Called with those written, and all.
 
         Raises:
-            NotPermitted | StorageError: As their names say.
+            NotPermitted | StorageError | UnknownBlob: As their names say.
+            InvalidInput: The format is unknown.
         """
-        from muniment.transfer import export_to
+        from muniment.exporting import export_to
 
-        return export_to(self._bank, self._reader, target, progress)
+        said = described(self._bank, self._key)
+        name = self.name if said is None else said.name
+        return export_to(self._bank, self._reader, name, target, format, progress)
 
     # Care
 

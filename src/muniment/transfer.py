@@ -1,27 +1,23 @@
-"""Files in and out of a bank: streamed, many acts an entry, the same when done twice (design section 5)."""
+"""Files into a bank: streamed, many acts an entry, the same when done twice (design section 5)."""
 
 from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import IO
 
 from muniment.bank import Bank
-from muniment.base.errors import ImportFailed, UnknownBlob
+from muniment.base.errors import ImportFailed
 from muniment.base.ids import VersionId, parse_record, parse_version
 from muniment.identity.did import to_did
 from muniment.ledger.acts import Forget
-from muniment.platform import files
-from muniment.portable import jsonl
 from muniment.portable.base import BadLine, Incoming, LeftOut, Progress
 from muniment.project import Projector
 from muniment.query import choice
-from muniment.reading import Reader
 from muniment.remembering import Draft, remember
 from muniment.store.base import State
-from muniment.views import ImportReport, Record
+from muniment.views import ImportReport
 from muniment.writing import Writer
 
 ImportProgress = Callable[[int, int, int], None]
@@ -190,82 +186,3 @@ def _text(item: Incoming, name: str) -> str | None:
 def _texts(item: Incoming, name: str) -> list[str]:
     value = (item.origin or {}).get(name)
     return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
-
-
-def export_to(
-    bank: Bank, reader: Reader, target: str | Path | IO[bytes], progress: Callable[[int, int], None] | None
-) -> int:
-    """See `Agent.export_to`."""
-    if not isinstance(target, str | Path):
-        return _write(bank, reader, target, progress)
-    path = Path(target)
-    draft = path.with_name(f".{path.name}.part")
-    try:
-        with draft.open("wb") as stream:
-            count = _write(bank, reader, stream, progress)
-        draft.replace(path)  # a file of that name is there whole, or as it was
-    except OSError as error:
-        raise files.explain(error, path) from error
-    finally:
-        draft.unlink(missing_ok=True)
-    return count
-
-
-def _write(bank: Bank, reader: Reader, stream: IO[bytes], progress: Callable[[int, int], None] | None) -> int:
-    reader.enter()
-    count = 0
-    with bank.store.read():
-        total = bank.store.watermark().last_ord
-        stream.write(jsonl.header(reader.bank_text, bank.host.clock.now_ms()))
-        for record, at in _versions(bank, reader, total):
-            stream.write(jsonl.write_line(_line(record, at)))
-            count += 1
-            if progress and count % 256 == 0:
-                progress(count, total)
-    if progress:
-        progress(total, total)
-    return count
-
-
-def _versions(bank: Bank, reader: Reader, total: int) -> Iterator[tuple[Record, int]]:
-    """Every version whose words can be read, with its clock, in the order of the clock."""
-    order = sorted((row.at, row.act, row.ord) for row in bank.store.versions_after(0, total))
-    for start in range(0, len(order), 256):
-        rows = bank.store.versions([number for _, _, number in order[start : start + 256]])
-        kept = [row for row in rows if row.state not in {State.ERASED, State.VOID}]
-        clocks = {str(bank.store.version_id(row)): row.at for row in kept}
-        for record in reader.views(kept, bank.rulings.authority, whole=True):
-            if not record.whole:
-                raise UnknownBlob(
-                    f"the text of record {record.id} is in the archive and not in reach",
-                    "Bring the blob store back, or fetch it (`muniment fetch`), then export again.",
-                )
-            yield record, clocks[record.version]
-
-
-def _line(record: Record, at: int) -> jsonl.Line:
-    return jsonl.Line(
-        id=record.id,
-        version=record.version,
-        text=record.text,
-        key=record.key,
-        title=record.title,
-        tags=record.tags,
-        metadata=record.metadata,
-        type=record.type,
-        session=record.session,
-        created_at_ms=record.created_at_ms,
-        at=at,
-        author=record.author,
-        author_name=record.author_name,
-        source=record.source,
-        kind=record.kind,
-        state="live" if record.state == "archived" else record.state,
-        supersedes=record.supersedes,
-        conflict=record.conflict,
-        tool=record.tool,
-        recalled=record.recalled,
-        source_ref=record.source_ref,
-        valid_from=record.valid_from,
-        valid_until=record.valid_until,
-    )

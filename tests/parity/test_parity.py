@@ -247,6 +247,8 @@ SAME: list[tuple[str, list[str], Call, Callable[[Any], Any]]] = [
     ("import", ["import", "notes.txt"], lambda _, a: a.import_from("notes.txt"), plain),
     ("export", ["export", "library.jsonl"], lambda _, a: a.export_to("library.jsonl"),
      lambda n: {"path": "library.jsonl", "records": n}),
+    ("export", ["export", "library.md", "--format", "markdown"],
+     lambda _, a: a.export_to("library.md", format="markdown"), lambda n: {"path": "library.md", "records": n}),
     ("agent new", ["agent", "new", "ben"], lambda p, _: p.agent_info(p.new_agent("ben").name), plain),
     ("agent list", ["agent", "list"], lambda p, _: p.agents(), listed("agents")),
     ("agent show", ["agent", "show", "ava"], lambda p, _: p.agent_info("ava"), plain),

@@ -17,6 +17,7 @@ FORMATS = (
     "jsonl", "chat", "markdown", "agent-files", "memvid", "mem0", "mcp-memory", "locomo", "longmemeval",
 )  # fmt: skip
 CAR = "bank"
+EXPORTS = ("auto", "jsonl", "markdown")
 
 
 def _import(context: Context, /, *, path: str | Path, format: str, on_error: str, bank: str | None) -> Result:  # noqa: A002
@@ -46,13 +47,16 @@ def _export(
     /,
     *,
     path: str | Path,
-    format: str,  # noqa: A002, ARG001 (there is one)
+    format: str,  # noqa: A002
     bank: str | None,
 ) -> Result:
+    from muniment.exporting import is_page
+
     agent = context.memory(bank)
     target: Any = context.stream() if str(path) == STREAM else Path(path)
     with context.watch("Exporting", "records") as tick:
-        return Exported(str(path), agent.export_to(target, progress=tick))
+        count = agent.export_to(target, format=format, progress=tick)
+    return Exported(str(path), count, page=is_page(target, format))
 
 
 COMMANDS = family(
@@ -86,15 +90,18 @@ COMMANDS = family(
     Command(
         "export",
         "Writes one JSON object a line: every version with its id, times, tags, metadata and provenance, as `import` "
-        "reads it. Without a file, or with `-`, it goes to standard output.",
+        "reads it. A page is for people: Markdown with the skills, notes and conversations as they stand. Without a "
+        "file, or with `-`, it goes to standard output.",
         (
             Example("muniment export memories.jsonl", "to a file"),
+            Example("muniment export memories.md", "a page to read"),
             Example("muniment export | gzip > memories.jsonl.gz", "to a pipe"),
         ),
         (
             Param("path", "path", "The file to write; `-` is standard output", STREAM, positional=True,
                   metavar="FILE"),
-            Param("format", "text", "What to write", "jsonl", choices=("jsonl",), metavar="FORMAT"),
+            Param("format", "text", "What to write: a page for `FILE.md`, else JSON Lines, unless it is said", "auto",
+                  choices=EXPORTS, metavar="FORMAT"),
             BANK,
         ),
         "read",

@@ -25,8 +25,8 @@ class Listed(list[Any]):
 class Exported:
     """What an export wrote, and where to (`-`: the output stream)."""
 
-    def __init__(self, path: str, records: int) -> None:
-        self.path, self.records = path, records
+    def __init__(self, path: str, records: int, *, page: bool) -> None:
+        self.path, self.records, self.page = path, records, page
 
     def to_json(self) -> dict[str, Any]:
         """The report as `--json` prints it."""

@@ -240,7 +240,8 @@ def carried_out_line(result: CarriedOut) -> str:
 def exported_line(result: Exported) -> str:
     """What an export wrote."""
     where = "standard output" if result.path == "-" else one_line(result.path)
-    return f"{count(result.records, 'version')} written to {where}"
+    what = ("memory", "memories") if result.page else ("version",)
+    return f"{count(result.records, *what)} written to {where}"
 
 
 def _agent(agent: AgentInfo) -> str:
