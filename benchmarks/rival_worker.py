@@ -118,6 +118,7 @@ def main() -> None:
     if asked["vectors"]:
         rows = np.load(asked["vectors"]).astype(np.float32)
         vectors = dict(zip(asked["keys"], rows, strict=True))
+        vectors |= {key.strip(): row for key, row in vectors.items()}  # some rivals trim what they are asked
     before, found = rss_anon_mb(), []
     for bank in asked["banks"]:
         with tempfile.TemporaryDirectory() as folder:
