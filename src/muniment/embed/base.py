@@ -117,6 +117,25 @@ class Shape:
             )
 
 
+class Shaped:
+    """An embedder whose name and dimension its `Shape` holds."""
+
+    _shape: Shape
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    @property
+    def name(self) -> str:
+        """`<provider>/<model>`."""
+        return self._shape.name
+
+    @property
+    def dimension(self) -> int | None:
+        """As given or asked for, else as the first answer had it."""
+        return self._shape.dimension
+
+
 _LOOK = "Look whether that model makes embeddings, and whether the address is right."
 
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from muniment.base.errors import EmbedderUnavailable, InvalidInput, MunimentError
-from muniment.embed.base import Shape, Vectors, readable
+from muniment.embed.base import Shape, Shaped, Vectors, readable
 from muniment.embed.policy import batches
 
 Function = Callable[[list[str]], Any]
 
 
-class CallableEmbedder:
+class CallableEmbedder(Shaped):
     """An embedder by a function from texts to rows of numbers.
 
     Args:
@@ -43,19 +43,6 @@ class CallableEmbedder:
             raise InvalidInput(f"not the name of an embedder: {name[:80]!r}", "Write `<provider>/<model>`.")
         self._shape = Shape(name, dimension)
         self._function, self._query, self._batch = function, query or function, max(1, batch)
-
-    def __repr__(self) -> str:
-        return f"CallableEmbedder({self.name!r})"
-
-    @property
-    def name(self) -> str:
-        """`<provider>/<model>`."""
-        return self._shape.name
-
-    @property
-    def dimension(self) -> int | None:
-        """As given, or as the first answer had it."""
-        return self._shape.dimension
 
     def documents(self, texts: Sequence[str]) -> Vectors:
         """Vectors of texts: shape (n, dimension), float32, unit length.

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from muniment.base.errors import EmbedderMismatch, EmbedderUnavailable
-from muniment.embed.base import Shape, Vectors, readable
+from muniment.embed.base import Shape, Shaped, Vectors, readable
 from muniment.embed.carriers import Carrier, Pooling, find, read_file
 from muniment.embed.onnx import MAX_TOKENS, MODEL, MOST_CHARS, TOKENIZER, Run, Runner, need
 from muniment.embed.options import Options
@@ -118,7 +118,7 @@ def _object(path: Path) -> dict[str, Any]:
     return value
 
 
-class LocalEmbedder:
+class LocalEmbedder(Shaped):
     """An embedder by an ONNX model on this machine.
 
     Args:
@@ -138,19 +138,6 @@ class LocalEmbedder:
         self._shape = Shape(options.name, options.dimensions or (carrier.dimension if carrier else None))
         self._lock = threading.Lock()
         self._runner: _Pooled | None = None
-
-    def __repr__(self) -> str:
-        return f"LocalEmbedder({self.name!r})"
-
-    @property
-    def name(self) -> str:
-        """`<provider>/<model>`."""
-        return self._shape.name
-
-    @property
-    def dimension(self) -> int | None:
-        """Of a carrier, as it is known; of a folder, once it was used."""
-        return self._shape.dimension
 
     def documents(self, texts: Sequence[str]) -> Vectors:
         """Vectors of texts: shape (n, dimension), float32, unit length; what is over 512 tokens is cut.

@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from muniment.base.errors import EmbedderUnavailable, MissingExtra
-from muniment.embed.base import Shape, Vectors, readable
+from muniment.embed.base import Shape, Shaped, Vectors, readable
 from muniment.embed.carriers import BGE_SMALL
 from muniment.embed.options import Options
 
 _BGE = re.compile(r"(BAAI/)?bge-(small|base|large)-en(-v1\.5)?")
 
 
-class OnlineEmbedder:
+class OnlineEmbedder(Shaped):
     """An embedder by `fastembed`.
 
     Args:
@@ -34,19 +34,6 @@ class OnlineEmbedder:
         self._shape = Shape(options.name, options.dimensions)
         self._lock = threading.Lock()
         self._model: Any = None
-
-    def __repr__(self) -> str:
-        return f"OnlineEmbedder({self.name!r})"
-
-    @property
-    def name(self) -> str:
-        """`<provider>/<model>`."""
-        return self._shape.name
-
-    @property
-    def dimension(self) -> int | None:
-        """As asked for, or once it was used."""
-        return self._shape.dimension
 
     def documents(self, texts: Sequence[str]) -> Vectors:
         """Vectors of texts: shape (n, dimension), float32, unit length.

@@ -17,7 +17,7 @@ import orjson
 
 from muniment.base.errors import EmbedderMismatch, EmbedderRefused
 from muniment.base.limits import LIMITS
-from muniment.embed.base import Shape, Vectors, readable
+from muniment.embed.base import Shape, Shaped, Vectors, readable
 from muniment.embed.calls import Calls, Means, Passing
 from muniment.embed.options import Options, key_may_travel
 from muniment.embed.policy import Breaker, Retry, batches, retry_after_s
@@ -101,7 +101,7 @@ DIALECTS = {
 }
 
 
-class ServerEmbedder:
+class ServerEmbedder(Shaped):
     """An embedder by a server.
 
     Args:
@@ -124,16 +124,6 @@ class ServerEmbedder:
 
     def __repr__(self) -> str:
         return f"ServerEmbedder({self.name!r}, {self._url!r})"
-
-    @property
-    def name(self) -> str:
-        """`<provider>/<model>`."""
-        return self._shape.name
-
-    @property
-    def dimension(self) -> int | None:
-        """As asked for, or as the first answer had it."""
-        return self._shape.dimension
 
     def documents(self, texts: Sequence[str]) -> Vectors:
         """Vectors of texts: shape (n, dimension), float32, unit length; in as many calls as it takes.

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from muniment.base.errors import EmbedderError, EmbedderUnavailable
-from muniment.embed.base import Embedder, Shape, Vectors
+from muniment.embed.base import Embedder, Shape, Shaped, Vectors
 
 
 class RandomEmbedder:
@@ -52,7 +52,7 @@ class RandomEmbedder:
         return drawn.standard_normal(self.dimension, dtype=np.float32)
 
 
-class StaticEmbedder:
+class StaticEmbedder(Shaped):
     """Vectors as a table has them; a text that is not in it is an error.
 
     Args:
@@ -62,16 +62,6 @@ class StaticEmbedder:
 
     def __init__(self, table: Mapping[str, Sequence[float]], name: str = "static/table") -> None:
         self._table, self._shape = dict(table), Shape(name)
-
-    @property
-    def name(self) -> str:
-        """As given."""
-        return self._shape.name
-
-    @property
-    def dimension(self) -> int | None:
-        """Known after the first call."""
-        return self._shape.dimension
 
     def documents(self, texts: Sequence[str]) -> Vectors:
         """The rows of the table, made unit length: shape (n, dimension)."""
