@@ -21,6 +21,7 @@ from benchmarks import (
     ingest,
     mcp,
     memory,
+    moving,
     remember,
     rpc,
     speed,
@@ -49,6 +50,7 @@ NAMES = (
         "sync",
         "transports",
         "sync_http",
+        "moving",
         "web",
     ),
     *("locomo", "vectors", "scale", "fusion", "auto_recall", "recall", "integrity", "archive"),
@@ -65,6 +67,7 @@ ALONE = {
     "mcp": mcp,
     "transports": transports,
     "web": web,
+    "moving": moving,
 }
 
 

@@ -6,14 +6,14 @@ named by the next peer whose key may. Whatever order entries come in, the named 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from muniment.bank import Bank
 from muniment.base.clock import ms_of
 from muniment.base.errors import InvalidInput, MunimentError, NotPermitted
-from muniment.base.ids import VersionId, cid_text
+from muniment.base.ids import EntryId, VersionId, cid_text
 from muniment.identity.did import to_did
 from muniment.ledger.authority import Authority
 from muniment.ledger.control import Erase
@@ -103,9 +103,33 @@ def grace_of(authority: Authority) -> int:
     return GRACE_MS if value is None else value
 
 
-def due_at(erasures: Iterable[Erasure], grace: int) -> int:
-    """When a version's bytes go, Unix ms; 0 for at once."""
-    return min(0 if one.immediate_ok else ms_of(one.at) + grace for one in erasures)
+def due_at(erasures: Iterable[Erasure], grace: int, seen: Mapping[EntryId, int], now: int) -> int:
+    """When a version's bytes go, Unix ms; 0 for at once.
+
+    The grace runs from the date of the erase, and not before it was known here: whoever dates an erase back would
+    leave nobody time to cut it.
+
+    Args:
+        erasures: All that name the version.
+        grace: How long the bytes stay, ms.
+        seen: When erases were first known here, Unix ms.
+        now: Unix ms; an erase that is not in `seen` is known from now on.
+    """
+    return min(
+        0 if one.immediate_ok else max(ms_of(one.at), seen.get(one.entry, now)) + grace for one in erasures
+    )
+
+
+def _orders(bank: Bank, versions: Iterable[VersionId], now: int) -> Mapping[EntryId, int]:
+    """When erases were first known here; those of versions that have to wait are noted if they are new."""
+    erasures, seen = bank.authority.erasures, bank.store.orders()
+    named = (one for version in versions for one in erasures.get(version, ()))
+    fresh = {one.entry: now for one in named if not one.immediate_ok and one.entry not in seen}
+    if not fresh:
+        return seen
+    with bank.write():
+        bank.store.note_orders(fresh)
+    return {**fresh, **bank.store.orders()}
 
 
 # Erasing
@@ -227,15 +251,16 @@ def _swept(bank: Bank, receipt: Erased, named: Sequence[VersionId]) -> Erased:
     """The receipt with what is true on this peer by now."""
     if receipt.dry_run:
         return receipt
-    here = sum(1 for _ in _here(bank, named))
-    waits = [due_at(bank.authority.erasures[one], grace_of(bank.authority))
-             for one in named if one in bank.authority.erasures]  # fmt: skip
+    here = [version for version, _ in _here(bank, named)]
+    erasures, grace, now = bank.authority.erasures, grace_of(bank.authority), bank.host.clock.now_ms()
+    seen = _orders(bank, here, now)
+    waits = [due_at(erasures[one], grace, seen, now) for one in here if one in erasures]
     later = [due for due in waits if due]
     return replace(
         receipt,
-        destroyed=len(named) - here,
-        waiting=here,
-        due_ms=min(later, default=None) if here else None,
+        destroyed=len(named) - len(here),
+        waiting=len(here),
+        due_ms=min(later, default=None),
         swept=bank.sweep(),
     )
 
@@ -273,9 +298,9 @@ def settle_erasures(bank: Bank, *, sign: bool = True) -> Settled:
     erasures, grace = authority.erasures, grace_of(authority)
     destroyed, later = 0, []
     here = list(_here(bank, list(erasures)))
-    due = []
+    seen, due = _orders(bank, (version for version, _ in here), now), []
     for version, place in here:
-        when = due_at(erasures[version], grace)
+        when = due_at(erasures[version], grace, seen, now)
         if when <= now:
             due.append((version, place))
         else:
@@ -293,9 +318,9 @@ def settle_erasures(bank: Bank, *, sign: bool = True) -> Settled:
 def overdue(bank: Bank) -> int:
     """How many bodies are here whose time is over."""
     authority, now = bank.authority, bank.host.clock.now_ms()
-    grace = grace_of(authority)
+    grace, seen = grace_of(authority), bank.store.orders()
     here = _here(bank, list(authority.erasures))
-    return sum(due_at(authority.erasures[version], grace) <= now for version, _ in here)
+    return sum(due_at(authority.erasures[version], grace, seen, now) <= now for version, _ in here)
 
 
 def _name_late(bank: Bank) -> int:

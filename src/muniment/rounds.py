@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from muniment.bank import Bank
-from muniment.base.errors import MunimentError, NotPermitted, StorageError
+from muniment.base.errors import MunimentError, NotPermitted, StorageError, SyncRefused
 from muniment.base.ids import BankId, cid_text
 from muniment.granting import settle_epoch
 from muniment.identity.did import to_did
 from muniment.iroh_options import relays_of
 from muniment.ledger.levels import ADMIN, READ
 from muniment.revoking import settle_expired, share_keys
-from muniment.sharing import Contacts, PeerBook, speaker
+from muniment.sharing import Contacts, PeerBook, speaker, speakers
 from muniment.store.routes import RouteRow
 from muniment.sync.dialling import Caller, Dialled, dial
 from muniment.sync.round import ClientRound
@@ -106,6 +106,36 @@ def open_round(
     return connect(bank, key, link.binding, claim=claim, follow=follow, book=book, contacts=contacts)
 
 
+_T = TypeVar("_T")
+
+
+def as_let_in(peer: Peer, bank: Bank, hold: Callable[[bytes], _T]) -> _T:
+    """Do something at another peer with the first key of this one that it lets in.
+
+    A peer that has not heard of a grant refuses its key, and would never hear of it by that key; the grant of
+    another key may be old enough. Each key is of this peer and a member, so that trying tells only whose they are.
+
+    Args:
+        peer: This one.
+        bank: The bank.
+        hold: What is done, with the key to do it by; it may be called several times.
+
+    Raises:
+        NotPermitted: No key of this peer holds anything in the bank.
+        SyncRefused: All keys were refused.
+        MunimentError: As `hold` says.
+    """
+    first: SyncRefused | None = None
+    for key in speakers(peer, bank):
+        try:
+            return hold(key)
+        except SyncRefused as error:
+            first = first or error
+    if first is not None:
+        raise first
+    raise NotPermitted("no key of this peer holds anything in the bank", "Ask an admin for a grant.")
+
+
 def sync_route(peer: Peer, bank: BankId, address: str, *, tick: Tick | None = None) -> SyncReport:
     """Hold a round about a bank with an address, and note how it went.
 
@@ -114,18 +144,19 @@ def sync_route(peer: Peer, bank: BankId, address: str, *, tick: Tick | None = No
         MunimentError: As `dial`, `ClientRound.receive` and a link's `exchange` say; it is noted too.
     """
     opened, others = peer.bank(bank), peer.made_store().others
-    key = speaker(peer, opened)
-    try:
-        if key is None:
-            raise NotPermitted("no key of this peer holds anything in the bank", "Ask an admin for a grant.")
-        mark = opened.store.figures().entries
+    mark = opened.store.figures().entries
+
+    def hold(key: bytes) -> ClientRound:
         with dial(address, caller(peer, key)) as link:
             client = open_round(peer, opened, key, link, address)
             talk(client, link, tick)
+            return client
+
+    try:
+        report = report_of(as_let_in(peer, opened, hold))
     except MunimentError as error:
         others.went_wrong(bank, address, f"{error.name}: {error.message}", peer.host.clock.now_ms())
         raise
-    report = report_of(client)
     note(peer, opened, address, report, mark)
     return report
 

@@ -25,16 +25,21 @@ _SERVED = "served at "  # the names of meta values: where a transport of this pe
 DEFAULT_ADDRESS = "http://127.0.0.1:8377"
 
 
-def speaker(peer: Peer, bank: Bank) -> bytes | None:
-    """The key of this peer that speaks for it in a bank: the one that holds the most now; None if none does.
+def speakers(peer: Peer, bank: Bank) -> list[bytes]:
+    """The keys of this peer that hold something in a bank now, the one that should speak for it first.
 
-    Of two that hold the same it is the one that could give to the other, then the one that was let in first: a peer
-    that has not heard of the younger grant yet would refuse that key, and so never hear of it.
+    That is the one that holds the most. Of two that hold the same it is the one that could give to the other, then
+    the one that was let in first: a peer that has not heard of the younger grant yet would refuse that key.
     """
     authority, now = bank.authority, peer.host.clock.now_ms()
     mine = sorted(set(peer.host.keyring.keys()) & authority.keys)
     held = [leases[0] for key in mine if (leases := authority.leases_now(key, now))]
-    return max(held, key=lambda lease: (lease.grade, -lease.bit)).key if held else None
+    return [lease.key for lease in sorted(held, key=lambda lease: (lease.grade, -lease.bit), reverse=True)]
+
+
+def speaker(peer: Peer, bank: Bank) -> bytes | None:
+    """The first of `speakers`; None if no key of this peer holds anything."""
+    return next(iter(speakers(peer, bank)), None)
 
 
 # Where this peer is to be had

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING
 from muniment.base.errors import MunimentError, Overloaded, StoreBusy
 from muniment.base.ids import BankId
 from muniment.joining import complete, waiting
-from muniment.rounds import caller, care, open_round, options_of, sync_route, talk
-from muniment.sharing import speaker, stamp
+from muniment.rounds import as_let_in, caller, care, open_round, options_of, sync_route, talk
+from muniment.sharing import stamp
 from muniment.sync.dialling import Dialled, dial
 
 if TYPE_CHECKING:
+    from muniment.bank import Bank
     from muniment.peer import Peer
 
 LOOK_S = 0.025  # between two looks whether a bank was written to
@@ -244,9 +245,9 @@ class _Lane:
 
     def _listen(self) -> None:
         bank = self._peer.bank(self._bank)
-        key = speaker(self._peer, bank)
-        if key is None:
-            return
+        as_let_in(self._peer, bank, lambda key: self._listen_as(bank, key))
+
+    def _listen_as(self, bank: Bank, key: bytes) -> None:
         with dial(self._address, caller(self._peer, key)) as link:
             with self._lock:
                 self._heard = link

@@ -240,6 +240,30 @@ def test_who_may_archive_and_restore() -> None:
         assert carol.reader().get("v").whole
 
 
+def test_trace_4_a_writer_can_not_archive_away_the_words_of_others() -> None:
+    """An act that names a payload which never was, signed past all checks, hides nothing and lets no body go."""
+    with world(3) as replicas:
+        vera, wim, carol = (replicas.at(name) for name in ("vera", "wim", "carol"))
+        text = "vera's words " * 30
+        name = version(vera.remember(text, key="v"))
+        replicas.carry_all()
+        row = wim.bank.store.version_at(name)
+        assert row is not None
+        (true,) = wim.bank.opener(wim.key).remembered([row])
+        assert true is not None
+        stub = to_bytes(stub_of(replace(true, text="a lie " * 40), row.author))
+        said = Archive(name, pointer_of(b"never stored"), bytes(32), stub)
+        with wim.bank.write() as authority:
+            _, seq = Writer(wim.bank, wim.key).commit_acts(authority, [said], replicas.clock.now_ms())
+            Projector(wim.bank.store, authority).entry(wim.bank.store.entry_at(seq), [said])
+        replicas.carry_all()
+        for one in (vera, wim, carol):
+            one.settle()
+            assert one.bank.store.seq_of(wim.bank.store.entry_at(seq).id) is not None
+            found = one.reader().get("v")
+            assert (found.state, found.whole, found.text) == ("live", True, text)
+
+
 def test_receipts_of_others_let_a_body_go_without_a_copy_here() -> None:
     """Only after the blob was fetched once and found equal, and only while enough others keep it."""
     with world(4) as replicas:

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from muniment import erasing
+from muniment.base.clock import ms_of
 from muniment.base.ids import VersionId
 from muniment.check import check
-from muniment.erasing import settle_erasures
+from muniment.erasing import GRACE_MS, overdue, settle_erasures
 from muniment.ledger.control import Erase, Revoke
 from muniment.reading import Reader
 from muniment.store.base import State
@@ -16,6 +17,7 @@ from muniment.testing.cluster import Cluster
 from muniment.verify import verify
 from muniment.writing import Writer
 
+DAY = 86_400_000
 WORD = "quetzalcoatlus"
 NAMES = ("alfa", "bravo", "charlie", "delta", "echo")
 
@@ -139,6 +141,36 @@ def test_a_weaker_admin_hides_at_once_and_destroys_after_the_grace(cluster: Clus
     assert settle_erasures(cluster.at("bravo")).destroyed == 1
     assert settle_erasures(cluster.at("bravo")).destroyed == 0
     assert "bravo" not in holders(cluster, needles)
+
+
+def test_an_erase_that_is_dated_back_leaves_the_whole_grace(cluster: Cluster) -> None:
+    """Each peer counts from when it first knew of it, also after it was opened again."""
+    cluster.write("charlie", f"the {WORD} sleeps", key="k")
+    for name in ("bravo", "alfa"):
+        cluster.sync(name, "charlie")
+    needles = sealed(cluster)
+    bravo, key = cluster.at("bravo"), cluster.peers["bravo"].key
+    (row,) = bravo.store.versions_after(0, 1 << 40)
+    cluster.clock.sleep(30 * DAY)
+    with bravo.write() as authority:
+        long_ago = bravo.host.clock.now_ms() - 20 * DAY
+        Writer(bravo, key).commit_control(authority, [Erase((bravo.store.version_id(row),))], long_ago)
+    cluster.sync("alfa", "bravo")
+    alfa = cluster.at("alfa")
+    (erasure,) = alfa.authority.erasures[bravo.store.version_id(row)]
+    assert ms_of(erasure.at) == long_ago
+    due = settle_erasures(alfa).next_ms
+    assert due is not None
+    assert 0 <= alfa.host.clock.now_ms() + GRACE_MS - due < DAY
+    cluster.clock.sleep(6 * DAY)
+    cluster.kill("alfa")
+    alfa = cluster.at("alfa")
+    settled = settle_erasures(alfa)
+    assert (settled.destroyed, settled.next_ms, overdue(alfa)) == (0, due, 0)
+    cluster.clock.sleep(2 * DAY)
+    assert overdue(alfa) == 1
+    assert settle_erasures(alfa).destroyed == 1
+    assert "alfa" not in holders(cluster, needles)
 
 
 def test_an_erase_that_turns_void_in_time_hides_no_more(cluster: Cluster) -> None:

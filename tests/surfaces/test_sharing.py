@@ -196,6 +196,22 @@ def test_a_revoked_key_gets_nothing_more(town: Town) -> None:
     assert texts(at(town, "ava")) == ["A secret", "Deploy on Friday"]
 
 
+def test_a_grant_that_another_peer_has_not_heard_of_keeps_nobody_out(town: Town) -> None:
+    """The stronger key is new and refused there, so the older one speaks, and brings the grant with it."""
+    ben = imported(town)
+    cem = imported(town, "cem")
+    cem.agent("cem").banks.share("team")
+    town.serve("cem")
+    bea = ben.agent("bea", create=True)
+    at(town, "ava").banks.grant("team", bea.did, "admin")
+    assert sync_now(ben, "team", (town.urls["ava"],)).ok
+    ben.agent("ben").bank("team").remember("from ben")
+    result = sync_now(ben, "team", (town.urls["cem"],))
+    assert result.ok, result
+    assert "from ben" in texts(at(town, "cem"))
+    assert bea.did in {row.did for row in at(town, "cem").banks.members("team")}
+
+
 def test_what_is_not_shared_any_more_looks_unknown(town: Town) -> None:
     """A member, a stranger and somebody who asks for another bank are refused in the same words."""
     peer = imported(town)

@@ -43,6 +43,7 @@ class MemoryEntries:
         self._changes: dict[int, Change] = {}
         self._shelves: dict[int, Shelf] = {}
         self._traces: dict[int, None] = {}
+        self._orders: dict[EntryId, int] = {}
         self._marks = {"ord": 0, "change": 0, "generation": 1}
 
     # Transactions

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from muniment.base.ids import EntryId
 from muniment.store.base import Naming, NamingRow
 from muniment.store.memory_entries import MemoryEntries
 from muniment.store.shelf import Shelf
@@ -31,6 +32,15 @@ class MemoryShelves(MemoryEntries):
         self._writer()
         for ord in ords:
             self._drop(self._traces, ord)
+
+    def note_orders(self, seen: Mapping[EntryId, int]) -> None:
+        self._writer()
+        for entry, at in seen.items():
+            if entry not in self._orders:
+                self._put(self._orders, entry, at)
+
+    def orders(self) -> Mapping[EntryId, int]:
+        return dict(self._orders)
 
     def remains(self) -> Iterator[str]:
         """There is no file."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from muniment.base.ids import EntryId
+
 if TYPE_CHECKING:
     from muniment.store.base import NamingRow
 
@@ -46,6 +48,14 @@ class ShelfStore(Protocol):
 
     def untrace(self, ords: Iterable[int]) -> None:
         """Nothing of them is left."""
+        ...
+
+    def note_orders(self, seen: Mapping[EntryId, int]) -> None:
+        """Note when erases were first known here, Unix ms; what stands already is kept."""
+        ...
+
+    def orders(self) -> Mapping[EntryId, int]:
+        """When the erases that were noted were first known here, Unix ms."""
         ...
 
     def remains(self) -> Iterator[str]:

@@ -52,6 +52,14 @@ class ShelfTables:
         link = self._connections.writer()
         link.run_many("DELETE FROM traces WHERE ord = ?", [(ord,) for ord in ords])
 
+    def note_orders(self, seen: Mapping[EntryId, int]) -> None:
+        link = self._connections.writer()
+        link.run_many("INSERT OR IGNORE INTO orders (entry, seen) VALUES (?, ?)", list(seen.items()))
+
+    def orders(self) -> Mapping[EntryId, int]:
+        rows = self._connections.link().run("SELECT entry, seen FROM orders")
+        return {EntryId(entry): seen for entry, seen in rows}
+
     def remains(self) -> Iterator[str]:
         link, path = self._connections.link(), self._connections.path
         for table in ("bodies", "late_bodies"):

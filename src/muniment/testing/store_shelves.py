@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from muniment.base.errors import StorageError
+from muniment.base.ids import EntryId
 from muniment.store.base import Filter, Naming, NamingRow
 from muniment.store.shelf import Shelf
 from muniment.testing.store_rows import World
@@ -35,6 +36,19 @@ class ShelfSuite:
             world.store.put_body(*place, body)
         assert world.store.bodies([place]) == [body]
         assert list(world.store.released()) == []
+
+    def test_the_first_time_that_an_erase_was_known_stays(self, world: World) -> None:
+        """A later one changes nothing, and what is taken back with its transaction is not noted."""
+        one, other = EntryId(b"1" * 32), EntryId(b"2" * 32)
+        assert world.store.orders() == {}
+        with world.store.write():
+            world.store.note_orders({one: 5})
+            world.store.note_orders({one: 3, other: 7})
+        assert world.store.orders() == {one: 5, other: 7}
+        with raises(Stop), world.store.write():
+            world.store.note_orders({EntryId(b"3" * 32): 9})
+            raise Stop
+        assert world.store.orders() == {one: 5, other: 7}
 
     def test_a_missing_body_can_be_let_go_and_a_released_one_erased(self, world: World) -> None:
         """Each place is in one list at a time."""
