@@ -53,7 +53,7 @@ def examine(peer: Peer, *, deep: bool = False) -> list[Finding]:
             agents = store.agents()
             found += doctor_banks.attached(store, agents, wards, now)
             found += doctor_peers.others(store, wards, now)
-            found += doctor_peers.requests(store, now)
+            found += doctor_peers.requests(store, agents, now)
         found += doctor_peers.seen(peer.host.witness, store, wards)
         found += doctor_peers.archive(peer.archive, store, wards, now)
         found += _embedder(peer, store)
@@ -116,12 +116,11 @@ def _wards(peer: Peer, store: PeerStore, found: list[Finding], opened: ExitStack
     except MunimentError:
         contents = None  # said of the keys
     own = frozenset(() if contents is None else (key.public for key in contents.keys))
-    agents = {row.bank: row.name for row in store.agents()}
+    agents = store.agents()
     old = {one.about for one in found if one.name == "format"}
     wards = []
     for row in store.banks():
-        name = agents.get(row.bank, row.name)
-        ward = doctor_banks.look_at_bank_of(row, name, own, peer.host, peer.home)
+        ward = doctor_banks.look_at_bank_of(row, agents, own, peer.host, peer.home)
         if isinstance(ward, Ward):
             opened.callback(ward.bank.close)
             wards.append(ward)

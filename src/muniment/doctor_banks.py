@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import shlex
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -39,6 +40,15 @@ class Ward:
     name: str
     own: Collection[bytes]
     host: Host
+    agents: Sequence[AgentRow]
+
+    def as_agent(self, need: int, now: int) -> str:
+        """The part of a command that says who acts, where there are several who could."""
+        if len(self.agents) < 2:
+            return ""
+        levels = ((row.name, self.bank.authority.level(row.key, now)) for row in self.agents)
+        able = [name for name, level in levels if level is not None and level.allows(need)]
+        return f" --agent {shlex.quote(able[0])}" if able else ""
 
     @property
     def store(self) -> SqliteStore:
@@ -46,16 +56,18 @@ class Ward:
         assert isinstance(self.bank.store, SqliteStore)  # noqa: S101 - `wards` opened it
         return self.bank.store
 
-    @property
-    def agent(self) -> str:
-        """The part of a command that names it."""
-        return f"--agent {self.name}" if self.row.kind == "agent" else f"--bank {self.row.name}"
+    def named(self, now: int) -> str:
+        """The part of a command that names it, and who looks."""
+        if self.row.kind == "agent":
+            return f"--agent {shlex.quote(self.name)}"
+        return f"--bank {self.row.name}{self.as_agent(READ, now)}"
 
 
 def look_at_bank_of(
-    row: BankRow, name: str, own: Collection[bytes], host: Host, home: Path
+    row: BankRow, agents: Sequence[AgentRow], own: Collection[bytes], host: Host, home: Path
 ) -> Ward | Finding:
     """A bank, opened to be looked at, or why it can't be."""
+    name = next((agent.name for agent in agents if agent.bank == row.bank), row.name)
     text = cid_text(row.bank)
     path = home / "banks" / f"{text}.db"
     if not path.exists():
@@ -65,7 +77,7 @@ def look_at_bank_of(
         store = look_at_bank(path, row.bank, host.settings.busy_ms)
     except MunimentError as error:
         return Finding("bank", FAIL, error.message, error.next_step, name)
-    return Ward(Bank(store, host, home / "index" / text), row, name, own, host)
+    return Ward(Bank(store, host, home / "index" / text), row, name, own, host, agents)
 
 
 def look_into(ward: Ward, now: int, *, deep: bool) -> Iterator[Finding]:
@@ -88,7 +100,10 @@ def _bank(ward: Ward, *, deep: bool) -> Finding:
             problems = [one.what for one in store.check()]
             said = "; ".join(problems[:3]) or None
         if said is not None:
-            step = f"Run `muniment check {ward.agent}`; restore the file from a backup, or fetch the bank from a peer."
+            name = f"--agent {ward.name}" if ward.row.kind == "agent" else f"--bank {ward.row.name}"
+            step = (
+                f"Run `muniment check {name}`; restore the file from a backup, or fetch the bank from a peer."
+            )
             return Finding("bank", FAIL, said, step, ward.name)
         figures = store.figures()
         ward.bank.rulings.refresh()
@@ -141,7 +156,7 @@ def _behind(folder: Path, mark: Watermark, needed: bool) -> str | None:
     return f"is {behind} memories behind" if behind > _BEHIND else None
 
 
-def _vectors(ward: Ward, _: int) -> Iterator[Finding]:
+def _vectors(ward: Ward, now: int) -> Iterator[Finding]:
     block = ward.host.settings.embedding
     if block is None:
         return
@@ -151,7 +166,7 @@ def _vectors(ward: Ward, _: int) -> Iterator[Finding]:
     missing = len(ward.store.lacking(model, 0, _MOST))
     if missing:
         said = f"{_some(missing)} memories have no vector of {model}"
-        yield Finding("vectors", WARN, said, f"muniment reindex {ward.agent}", ward.name)
+        yield Finding("vectors", WARN, said, f"muniment reindex {ward.named(now)}", ward.name)
 
 
 def _erasures(ward: Ward, _: int) -> Iterator[Finding]:
@@ -204,7 +219,7 @@ def _grants(ward: Ward, now: int) -> Iterator[Finding]:
         return
     for key in sorted(authority.expired(now)):
         said = f"the grant of {to_did(key)} has ended, and its cut is pending"
-        step = f"muniment bank revoke {ward.row.name} {to_did(key)}"
+        step = f"muniment bank revoke {ward.row.name} {to_did(key)}{ward.as_agent(ADMIN, now)}"
         yield Finding("grant", WARN, said, step, ward.name)
 
 
@@ -222,11 +237,11 @@ def attached(store: PeerStore, agents: list[AgentRow], wards: list[Ward], now: i
                     yield Finding("attached", WARN, said, step, row.name)
 
 
-def _forked(ward: Ward, _: int) -> Iterator[Finding]:
+def _forked(ward: Ward, now: int) -> Iterator[Finding]:
     authors = islice(sorted(ward.bank.authority.keys), _MOST)
     for author in forked(ward.store, authors):
         said = f"{to_did(author)} signs on two installations, or from a copy"
-        step = f"See who it is: muniment bank members {ward.row.name}"
+        step = f"See who it is: muniment bank members {ward.row.name}{ward.as_agent(READ, now)}"
         yield Finding("forked", WARN, said, step, ward.name)
 
 

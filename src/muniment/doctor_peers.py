@@ -15,10 +15,11 @@ from muniment.diagnosis import FAIL, OK, WARN, Finding
 from muniment.doctor_banks import Ward, span
 from muniment.doctor_home import REPAIR
 from muniment.identity.did import to_did
+from muniment.ledger.levels import READ
 from muniment.store.custody import Given
 from muniment.store.looking import look_at_packs
 from muniment.store.packs import PackIndex
-from muniment.store.peer import PeerStore
+from muniment.store.peer import AgentRow, PeerStore
 from muniment.store.routes import RouteRow
 from muniment.witness import Witness
 
@@ -44,7 +45,8 @@ def others(store: PeerStore, wards: Sequence[Ward], now: int) -> Iterator[Findin
         if odd.bank in known:
             name = known[odd.bank].row.name
             said = f"{name}: a peer showed less of {to_did(odd.author)} than before"
-            step = f"Ask its owner whether a backup was put back there: muniment bank members {name}"
+            whose = known[odd.bank].as_agent(READ, now)
+            step = f"Ask its owner whether a backup was put back there: muniment bank members {name}{whose}"
             yield Finding(odd.kind, WARN, said, step, name)
 
 
@@ -62,13 +64,13 @@ def _outbox(routes: Sequence[RouteRow], known: Mapping[BankId, Ward], now: int) 
             yield Finding("outbox", WARN, said, f"muniment sync {ward.row.name}", route.address, True)
 
 
-def requests(store: PeerStore, now: int) -> Iterator[Finding]:
+def requests(store: PeerStore, agents: Sequence[AgentRow], now: int) -> Iterator[Finding]:
     """Strangers who wait for an answer, and requests whose time is over."""
     waiting = [row for row in store.others.requests(now) if row.state == "waiting"]
     if waiting:
-        yield Finding(
-            "request", WARN, f"{len(waiting)} ask for a bank that is shared here", "muniment bank requests"
-        )
+        whose = f" --agent {agents[0].name}" if len(agents) > 1 else ""
+        said = f"{len(waiting)} ask for a bank that is shared here"
+        yield Finding("request", WARN, said, f"muniment bank requests{whose}")
     if stale := store.others.stale(now):
         yield Finding(
             "request", WARN, f"{stale} requests for banks were not answered in time", REPAIR, mends=True
