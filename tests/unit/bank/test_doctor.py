@@ -357,7 +357,7 @@ def test_an_erasure_that_was_not_ended(home: Path) -> None:
     with muniment.open(home) as peer:
         bank = peer.agent("ava")._bank
         with bank.store.write():
-            bank.store.trace([1])
+            bank.store.trace([0])
     (finding,) = look(home, "erasure")
     assert finding.mends
     assert ("erasure", True) in repaired(home)
@@ -440,3 +440,35 @@ def test_the_table_in_the_manual_is_this_one() -> None:
     manual = (Path(__file__).parents[3] / "docs" / "operations.md").read_text("utf-8")
     rows = dict(re.findall(r"^\| `([a-z ]+)` \| [^|]+ \| ([^|]+) \|", manual, re.MULTILINE))
     assert rows == WHY
+
+
+def test_bodies_and_entries_that_did_not_come(home: Path) -> None:
+    """A bank of which another installation held something back says what is missing."""
+    import apsw
+
+    connection = apsw.Connection(str(bank_file(home)))
+    (place,) = connection.execute("SELECT max(place) FROM bodies").fetchone()
+    connection.execute("DELETE FROM bodies WHERE place = ?", (place,))
+    connection.execute("INSERT INTO absent VALUES (?, 0)", (place,))
+    connection.execute("UPDATE entries SET verdict = 1 WHERE seq = ?", (place >> 8,))
+    connection.close()
+    (bodies,) = look(home, "bodies")
+    (waiting,) = look(home, "waiting")
+    assert (bodies.status, waiting.status) == ("warn", "warn")
+    assert ("1 bodies" in bodies.detail, "1 entries" in waiting.detail) == (True, True)
+
+
+def test_a_folder_that_was_copied_and_used_twice(home: Path, tmp_path: Path) -> None:
+    """One key signs in two places; when both are brought together, the doctor names it."""
+    copy = tmp_path / "copy"
+    shutil.copytree(home, copy)
+    file = tmp_path / "other.car"
+    with muniment.open(copy) as peer:
+        peer.agent("ava").remember("written in the copy")
+        peer.agent("ava").export_bank(file)
+    with muniment.open(home) as peer:
+        peer.agent("ava").remember("written in the original")
+        peer.import_bank(file)
+        did = peer.agent("ava").did
+    (finding,) = look(home, "forked")
+    assert (finding.status, did in finding.detail) == ("warn", True)
