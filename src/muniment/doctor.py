@@ -10,11 +10,11 @@ from importlib import metadata
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from muniment import doctor_banks, doctor_peers
 from muniment.base.errors import MunimentError
 from muniment.diagnosis import FAIL, OK, WARN, Finding, Mended, spelled
-from muniment.doctor_banks import Ward
+from muniment.doctor_banks import Ward, attached, look_at_bank_of, look_into
 from muniment.doctor_home import formats, keyring_of, keys, look_at_home
+from muniment.doctor_peers import archive, others, requests, seen
 from muniment.doctor_repair import repair
 from muniment.store.looking import look_at_peer
 from muniment.store.peer import PeerStore
@@ -48,14 +48,14 @@ def examine(peer: Peer, *, deep: bool = False) -> list[Finding]:
         wards = [] if store is None else _wards(peer, store, found, opened)
         now = peer.host.clock.now_ms()
         for ward in wards:
-            found += doctor_banks.look_into(ward, now, deep=deep)
+            found += look_into(ward, now, deep=deep)
         if store is not None:
             agents = store.agents()
-            found += doctor_banks.attached(store, agents, wards, now)
-            found += doctor_peers.others(store, wards, now)
-            found += doctor_peers.requests(store, agents, now)
-        found += doctor_peers.seen(peer.host.witness, store, wards)
-        found += doctor_peers.archive(peer.archive, store, wards, now)
+            found += attached(store, agents, wards, now)
+            found += others(store, wards, now)
+            found += requests(store, agents, now)
+        found += seen(peer.host.witness, store, wards)
+        found += archive(peer.archive, store, wards, now)
         found += _embedder(peer, store)
     return spelled(found, peer.home)
 
@@ -120,7 +120,7 @@ def _wards(peer: Peer, store: PeerStore, found: list[Finding], opened: ExitStack
     old = {one.about for one in found if one.name == "format"}
     wards = []
     for row in store.banks():
-        ward = doctor_banks.look_at_bank_of(row, agents, own, peer.host, peer.home)
+        ward = look_at_bank_of(row, agents, own, peer.host, peer.home)
         if isinstance(ward, Ward):
             opened.callback(ward.bank.close)
             wards.append(ward)

@@ -110,7 +110,7 @@ def test_looking_makes_nothing(cli: Cli, home: Path, words: tuple[str, ...]) -> 
 
 
 def test_doctor_tells_by_its_exit_code(cli: Cli, home: Path) -> None:
-    """Warnings count with --strict alone; after --repair what is left counts; unknown settings fail, and don't stop it."""
+    """Warnings count with --strict alone; after --repair what is left counts; unknown settings are a finding."""
     cli("remember", "tea")
     home.chmod(0o755)
     assert "permissions" in cli("doctor").out
