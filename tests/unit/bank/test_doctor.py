@@ -472,3 +472,17 @@ def test_a_folder_that_was_copied_and_used_twice(home: Path, tmp_path: Path) -> 
         did = peer.agent("ava").did
     (finding,) = look(home, "forked")
     assert (finding.status, did in finding.detail) == ("warn", True)
+
+
+def test_an_older_copy_that_was_put_back(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The witness outside the folder has seen more; nothing in the folder tells."""
+    monkeypatch.setenv("MUNIMENT_WITNESS", str(tmp_path / "witness"))
+    with muniment.open(home) as peer:
+        peer.agent("ava").remember("before the copy")
+    copy = tmp_path / "copy"
+    shutil.copytree(home, copy)
+    with muniment.open(home) as peer:
+        peer.agent("ava").remember("after the copy")
+    assert look(home, "witness")[0].status == "ok"
+    (finding,) = look(copy, "witness")
+    assert (finding.status, "rolled back" in finding.detail) == ("fail", True)
