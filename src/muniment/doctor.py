@@ -2,88 +2,72 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import ExitStack
 from importlib import metadata
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from muniment.base.errors import MunimentError
-from muniment.base.ids import cid_text
-from muniment.identity.did import to_did
+from muniment.diagnosis import FAIL, OK, WARN, Finding, Mended, spelled
+from muniment.doctor_banks import Ward, attached, look_at_bank_of, look_into
+from muniment.doctor_home import formats, keyring_of, keys, look_at_home
+from muniment.doctor_peers import archive, others, requests, seen
+from muniment.doctor_repair import repair
+from muniment.store.looking import look_at_peer
+from muniment.store.peer import PeerStore
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from muniment.embed.options import Options
     from muniment.peer import Peer
 
-OK, WARN, FAIL = "ok", "warn", "fail"
-_ASKED = 100  # packs that a store is asked for
 _LIBRARIES = ("apsw", "pynacl", "libipld", "numpy", "orjson", "PyStemmer")
+_ANSWER_S = 1.0  # within which a server takes a connection
+_OWNER = "owner"
+
+__all__ = ["FAIL", "OK", "WARN", "Finding", "Mended", "examine", "examine_home", "mend"]
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was looked at: its name, `ok`, `warn` or `fail`, what was seen, and the next step."""
+def examine(peer: Peer, *, deep: bool = False) -> list[Finding]:
+    """Look at the program, the folder, the keys, each bank, other installations, the archive and the embedder.
 
-    name: str
-    status: str
-    detail: str
-    next_step: str = ""
+    Nothing is changed, not even a file of an older version. Nobody is asked over a network, but whether the
+    embedder's server takes a connection.
 
-    def to_json(self) -> dict[str, Any]:
-        """The finding as `--json` prints it."""
-        return {"name": self.name, "status": self.status, "detail": self.detail, "next_step": self.next_step}
-
-
-def examine(peer: Peer) -> list[Finding]:
-    """Look at the program, the folder, the keys, and each agent's bank; nothing is changed."""
-    findings = [_program(), *_folder(peer)]
-    if peer.exists:
-        findings += _keys(peer)
-        findings += [finding for info in _agents(peer, findings) for finding in _bank(peer, info)]
-    return [*findings, *_witness(peer), *_others(peer), *_archive(peer), *_custody(peer), *_embedder(peer)]
-
-
-def _archive(peer: Peer) -> Iterator[Finding]:
-    """The place of the packs is asked for one thing that it has, or should have."""
-    room = peer.archive
-    if not room.begun and room.options.store == "folder":
-        return
-    try:
-        index, blobs = room.packs.index, room.packs.blobs
-        packs, payloads, size = index.figures()
-        missing = [row for row in index.packs()[:_ASKED] if not blobs.has(row.name)]
-        if not packs:
-            next(iter(blobs.list()), None)  # does it answer at all?
-    except MunimentError as error:
-        yield Finding("archive", FAIL, error.message, error.next_step)
-        return
-    said = f"{payloads} texts in {packs} packs, {size / 1e6:.1f} MB, at {blobs.place}"
-    if missing:
-        step = "Bring the blobs back, or fetch them from peers; `muniment check` names them."
-        yield Finding("archive", FAIL, f"{len(missing)} of {packs} packs are missing at {blobs.place}", step)
-    else:
-        yield Finding("archive", OK, said)
+    Args:
+        peer: The installation.
+        deep: Read each bank through, as `check` does; takes minutes where banks are large.
+    """
+    found = [_program(), *look_at_home(peer.home), *formats(peer.home)]
+    with ExitStack() as opened:
+        store = _store(peer, found, opened)
+        wards = [] if store is None else _wards(peer, store, found, opened)
+        now = peer.host.clock.now_ms()
+        for ward in wards:
+            found += look_into(ward, now, deep=deep)
+        if store is not None:
+            agents = store.agents()
+            found += attached(store, agents, wards, now)
+            found += others(store, wards, now)
+            found += requests(store, agents, now)
+        found += seen(peer.host.witness, store, wards)
+        found += archive(peer.archive, store, wards, now)
+        found += _embedder(peer, store)
+    return spelled(found, peer.home)
 
 
-def _custody(peer: Peer) -> Iterator[Finding]:
-    """Packs that others keep: those whose holders failed a challenge, and the others; nobody is asked."""
-    store = peer.standing_store()
-    if store is None or not store.custody.given():
-        return
-    from muniment.custody import Custody
+def examine_home(home: Path) -> list[Finding]:
+    """What can be said of a folder whose settings are not understood."""
+    return spelled([_program(), *look_at_home(home), *formats(home)], home)
 
-    try:
-        blobs = Custody(peer).status().blobs
-    except MunimentError as error:
-        yield Finding("custody", FAIL, error.message, error.next_step)
-        return
-    alarms = sum(len(blob.alarms) for blob in blobs)
-    said = f"{sum(blob.holders > 0 for blob in blobs)} of {len(blobs)} packs are kept by others"
-    if alarms:
-        step = "See `muniment custody status`; challenge again, or offer the packs to somebody else."
-        yield Finding("custody", WARN, f"{said}; {alarms} alarms", step)
-    else:
-        yield Finding("custody", OK, said)
+
+def mend(peer: Peer, findings: list[Finding]) -> list[Mended]:
+    """Do what is safe about findings; see `repair`."""
+    return repair(peer, findings)
 
 
 def _program() -> Finding:
@@ -101,93 +85,52 @@ def _version(name: str) -> str:
         return "not installed as a package"
 
 
-def _folder(peer: Peer) -> Iterator[Finding]:
+def _store(peer: Peer, found: list[Finding], opened: ExitStack) -> PeerStore | None:
     if not peer.exists:
-        yield Finding("folder", OK, f"{peer.home} is empty", 'Start with: muniment remember "…"')
-        return
-    problems = peer.folder.problems()
-    if not problems:
-        yield Finding("folder", OK, f"{peer.home}")
-    for problem in problems:
-        yield Finding("folder", WARN, problem, f"chmod 700 {peer.home}")
-
-
-def _keys(peer: Peer) -> Iterator[Finding]:
-    keyring = peer.host.keyring
+        return None
     try:
-        count, problems = len(keyring.keys()), keyring.problems()
+        store = look_at_peer(peer.home / "peer.db", peer.host.settings.busy_ms)
+        opened.callback(store.close)
+        needed = {row.key: f"the agent {row.name}" for row in store.agents()}
+        if (owner := store.meta(_OWNER)) is not None:
+            needed[owner] = "the owner"
+        if store.meta("rotating") is not None:
+            said = "a change of keys was cut off; the next command ends it"
+            found.append(Finding("rotation", WARN, said, "muniment key list"))
     except MunimentError as error:
-        yield Finding("keys", FAIL, error.message, error.next_step)
-        return
-    if not problems:
-        yield Finding("keys", OK, f"{count} private keys, sealed by {keyring.protection}")
-    for problem in problems:
-        yield Finding("keys", WARN, problem, "Seal them with: muniment init --passphrase")
-
-
-def _agents(peer: Peer, findings: list[Finding]) -> list[str]:
+        if not any(one.name == "format" and one.about == "peer.db" for one in found):
+            found.append(Finding("agents", FAIL, error.message, error.next_step))
+        return None
     try:
-        names = [info.name for info in peer.agents()]
+        found += keys(keyring_of(peer.folder), needed, peer.home)
     except MunimentError as error:
-        findings.append(Finding("agents", FAIL, error.message, error.next_step))
-        return []
-    findings.append(Finding("agents", OK, ", ".join(names) or "none yet"))
-    return names
+        found.append(Finding("keys", FAIL, error.message, error.next_step))
+    found.append(Finding("agents", OK, ", ".join(row.name for row in store.agents()) or "none yet"))
+    return store
 
 
-def _bank(peer: Peer, name: str) -> Iterator[Finding]:
-    label = f"bank of {name}"
+def _wards(peer: Peer, store: PeerStore, found: list[Finding], opened: ExitStack) -> list[Ward]:
+    """The banks that are listed, opened to be looked at; why others can't be is found."""
     try:
-        stats = peer.agent(name).stats()
-    except MunimentError as error:
-        yield Finding(label, FAIL, error.message, error.next_step)
-        return
-    megabytes = stats.file_bytes / 1e6
-    yield Finding(label, OK, f"{stats.records} records, {stats.entries} entries, {megabytes:.1f} MB")
+        contents = keyring_of(peer.folder)
+    except MunimentError:
+        contents = None  # said of the keys
+    own = frozenset(() if contents is None else (key.public for key in contents.keys))
+    agents = store.agents()
+    old = {one.about for one in found if one.name == "format"}
+    wards = []
+    for row in store.banks():
+        ward = look_at_bank_of(row, agents, own, peer.host, peer.home)
+        if isinstance(ward, Ward):
+            opened.callback(ward.bank.close)
+            wards.append(ward)
+        elif row.file not in old:
+            found.append(ward)
+    return wards
 
 
-def _witness(peer: Peer) -> Iterator[Finding]:
-    """Banks that the witness has seen and that are not here; which are older than it says, reading them tells."""
-    witness = peer.host.witness
-    if witness is None:
-        return
-    try:
-        seen = witness.banks()
-        store = peer.standing_store()
-        here = {cid_text(row.bank) for row in store.banks(unlisted=True)} if store is not None else set()
-    except MunimentError as error:
-        yield Finding("witness", FAIL, error.message, error.next_step)
-        return
-    missing = [name for name in seen if name not in here]
-    if missing:
-        step = "Restore the peer folder from its newest copy, or fetch them from another peer."
-        yield Finding("witness", FAIL, f"banks that it has seen are missing: {', '.join(missing)}", step)
-    else:
-        yield Finding("witness", OK, f"{witness.path}, {len(seen)} banks seen")
-
-
-def _others(peer: Peer) -> Iterator[Finding]:
-    """Installations that can't be reached, and keys of which one showed less than before."""
-    store = peer.standing_store()
-    if store is None:
-        return
-    names = {row.bank: row.name for row in store.banks()}
-    routes = [route for route in store.others.routes() if route.bank in names]
-    failing = [route for route in routes if route.failures]
-    for route in failing:
-        detail = f"{names[route.bank]} at {route.address}: {route.failures} attempts came to nothing"
-        yield Finding("peer", WARN, detail, route.error or "")
-    if routes and not failing:
-        yield Finding("peers", OK, f"{len(routes)} addresses of other installations")
-    for odd in store.others.odd():
-        if odd.bank in names:
-            detail = f"{names[odd.bank]}: a peer showed less of {to_did(odd.author)} than before"
-            step = "Ask its owner whether a backup was put back there; nothing is lost here."
-            yield Finding(odd.kind, WARN, detail, step)
-
-
-def _embedder(peer: Peer) -> Iterator[Finding]:
-    """A model on this machine is tried out; a server is not asked, only whether there is a key for it."""
+def _embedder(peer: Peer, store: PeerStore | None) -> Iterator[Finding]:
+    """A model on this machine is tried out; of a server, whether it takes a connection and there is a key for it."""
     block = peer.host.settings.embedding
     if block is None:
         return
@@ -195,12 +138,12 @@ def _embedder(peer: Peer) -> Iterator[Finding]:
     from muniment.embed.options import REMOTE, options
 
     chosen = options(block)
+    if chosen.backend in REMOTE:
+        yield _server(chosen, kept=store is not None and chosen.provider in store.credentials())
+        return
     try:
-        embedder = open_embedder(block, peer.credentials.get)
-        if chosen.backend in REMOTE:
-            kept = "an API key is kept" if peer.credentials.get(chosen.provider) else "no API key is kept"
-            said = f"{embedder.name} at {chosen.api_base} (not asked); {kept}"
-        elif chosen.backend == "local":
+        embedder = open_embedder(block, lambda _: None)
+        if chosen.backend == "local":
             said = f"{embedder.name}, {len(embedder.query('a question'))} numbers a vector"
         else:
             said = f"{embedder.name} (not loaded: it may have to be downloaded)"
@@ -209,3 +152,19 @@ def _embedder(peer: Peer) -> Iterator[Finding]:
         yield Finding("embedder", FAIL, error.message, error.next_step)
     else:
         yield Finding("embedder", OK, said)
+
+
+def _server(chosen: Options, *, kept: bool) -> Finding:
+    from muniment.embed.options import DEFAULT_BASE
+
+    base = chosen.api_base or DEFAULT_BASE[chosen.backend]
+    said = f"{chosen.name} at {base} (not asked); {'an' if kept else 'no'} API key is kept"
+    if base == DEFAULT_BASE["openai"] and not kept:
+        return Finding("embedder", WARN, said, f"muniment credential set {chosen.provider}")
+    place = urlsplit(base)
+    port = place.port or (443 if place.scheme == "https" else 80)
+    try:
+        socket.create_connection((place.hostname or "", port), _ANSWER_S).close()
+    except OSError as error:
+        return Finding("embedder", WARN, f"{said}; it takes no connection: {error}", f"curl {base}")
+    return Finding("embedder", OK, said)

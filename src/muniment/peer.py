@@ -296,11 +296,11 @@ class Peer:
 
         return set_up(self, name, agent, passphrase, use_system_keyring=use_system_keyring)
 
-    def doctor(self) -> list[Finding]:
-        """What is well and what is not on this machine and in this folder."""
+    def doctor(self, *, deep: bool = False) -> list[Finding]:
+        """What is well and what is not on this machine and in this folder; see `examine`."""
         from muniment.doctor import examine
 
-        return examine(self)
+        return examine(self, deep=deep)
 
     # Inside
 

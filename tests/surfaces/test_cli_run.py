@@ -109,6 +109,20 @@ def test_looking_makes_nothing(cli: Cli, home: Path, words: tuple[str, ...]) -> 
     assert not home.exists()
 
 
+def test_doctor_tells_by_its_exit_code(cli: Cli, home: Path) -> None:
+    """Warnings count with --strict alone; after --repair what is left counts; unknown settings are a finding."""
+    cli("remember", "tea")
+    home.chmod(0o755)
+    assert "permissions" in cli("doctor").out
+    cli("doctor", "--strict", code=1)
+    mended = cli("doctor", "--repair", "--json").json["mended"]
+    assert [(one["name"], one["done"]) for one in mended] == [("permissions", True)]
+    assert cli("doctor", "--repair", "--json").json["mended"] == []
+    (home / "config.yaml").write_text("colour: red\n")
+    found = cli("doctor", "--repair", "--json", code=1).json["findings"]
+    assert [one["name"] for one in found if one["status"] == "fail"] == ["settings"]
+
+
 def test_doctor_looks_at_an_empty_home_without_making_it(cli: Cli, home: Path) -> None:
     """The one command that has something to say before there is anything."""
     assert cli("doctor", "--json").json["ok"]

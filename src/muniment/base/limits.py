@@ -97,6 +97,10 @@ class Limits:
     nonces: int = 1_000_000  # signed requests remembered until they expire
     tokens: int = 10_000  # bearer tokens kept, revoked ones included
     answer_bytes: int = 64 * 1024 * 1024  # one answer that the client reads
+    disk_low_bytes: int = 512 * 1024 * 1024  # free space below which `doctor` warns
+    disk_full_bytes: int = 32 * 1024 * 1024  # and below which it says that the disk is full
+    log_long_bytes: int = 64 * 1024 * 1024  # a database's log that `doctor` calls long
+    checked_bytes: int = 32 * 1024 * 1024  # files up to this size are read through by every `doctor`
     tool_argument_bytes: int = 8 * 1024 * 1024  # the arguments of one call by a model, as JSON text
 
 

@@ -9,6 +9,7 @@ from muniment.commands.context import Context
 from muniment.commands.records import BANK
 from muniment.commands.results import Checkup, Chosen, Findings
 from muniment.commands.table import Command, Example, Param, Result, family
+from muniment.platform.folders import home_path
 
 
 def _init(context: Context, /, **chosen: Any) -> Result:
@@ -41,8 +42,20 @@ def _reindex(context: Context, /, *, bank: str | None) -> Result:
         return agent.reindex(progress=tick)
 
 
-def _doctor(context: Context, /) -> Result:
-    return Findings(context.peer.doctor())
+def _doctor(context: Context, /, *, repair: bool, deep: bool, strict: bool) -> Result:
+    try:
+        peer = context.peer
+    except InvalidInput:  # settings that are not understood are one of the findings
+        from muniment.doctor import examine_home
+
+        return Findings(examine_home(home_path(context.home)), [] if repair else None, strict=strict)
+    findings = peer.doctor(deep=deep)
+    if not repair:
+        return Findings(findings, strict=strict)
+    from muniment.doctor import mend
+
+    mended = mend(peer, findings)
+    return Findings(peer.doctor(deep=deep), mended, strict=strict)
 
 
 COMMANDS = family(
@@ -119,10 +132,21 @@ COMMANDS = family(
     ),
     Command(
         "doctor",
-        "Looks at folders, keys, their protection, the disk and optional parts, and says what to do about each "
-        "finding. Exit code 1 says that something failed.",
-        (Example("muniment doctor", "is all well?"),),
-        (),
+        "Looks at settings, folders, permissions, keys, the disk, the clock, each bank and its index, other "
+        "installations, the archive and the embedder, and says of each thing that is odd why it matters and what to "
+        "do. Nothing is changed without --repair, which does what is safe: permissions, leftovers, indexes, logs, "
+        "overdue erasures, requests whose time is over, and one sync with those who lack something. No key and no "
+        "memory is touched. Exit code 1 says that something failed, after a repair that something is left.",
+        (
+            Example("muniment doctor", "is all well?"),
+            Example("muniment doctor --repair", "mend what can be mended"),
+            Example("muniment doctor --deep --strict", "for a nightly job: read everything, let warnings count"),
+        ),
+        (
+            Param("repair", "flag", "Mend what can be mended safely, and say what was done", False),
+            Param("deep", "flag", "Read each bank through, as `check` does", False),
+            Param("strict", "flag", "Let warnings count for the exit code too", False),
+        ),
         "none",
         False,
         _doctor,

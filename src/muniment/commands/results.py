@@ -84,23 +84,24 @@ class Checkup:
 
 
 class Findings:
-    """What `doctor` found; well when nothing failed."""
+    """What `doctor` found, after what it mended; well when nothing failed, or, if `strict`, nothing is odd either."""
 
-    def __init__(self, findings: Iterable[Any]) -> None:
-        self.findings = list(findings)
+    def __init__(
+        self, findings: Iterable[Any], mended: Iterable[Any] | None = None, *, strict: bool = False
+    ) -> None:
+        self.findings, self.strict = list(findings), strict
+        self.mended = None if mended is None else list(mended)
 
     @property
     def ok(self) -> bool:
-        """Whether nothing failed."""
-        return all(finding.status != "fail" for finding in self.findings)
+        """Whether all is well."""
+        bad = {"fail", "warn"} if self.strict else {"fail"}
+        return all(finding.status not in bad for finding in self.findings)
 
     def to_json(self) -> dict[str, Any]:
         """The findings as `--json` prints them."""
-        rows = [
-            {"name": f.name, "status": f.status, "detail": f.detail, "next_step": f.next_step}
-            for f in self.findings
-        ]
-        return {"ok": self.ok, "findings": rows}
+        mended = {} if self.mended is None else {"mended": [one.to_json() for one in self.mended]}
+        return {"ok": self.ok, **mended, "findings": [one.to_json() for one in self.findings]}
 
 
 class Attachment:

@@ -98,6 +98,10 @@ class PeerStore:
         """Close the connections of all threads; harmless when done twice."""
         self._connections.close()
 
+    def link(self) -> Link:
+        """This thread's connection."""
+        return self._connections.link()
+
     def write(self) -> AbstractContextManager[Link]:
         """One durable transaction over several calls; re-entrant; an exception undoes all of it.
 

@@ -200,6 +200,18 @@ class RouteStore:
         sql = "UPDATE requests SET state = 'denied' WHERE bank = ? AND key = ? AND level = ?"
         self._write(sql, (bank, key, level))
 
+    def stale(self, now_ms: int) -> int:
+        """How many requests, and banks that were asked for, are past their time."""
+        count = "SELECT count(*) FROM {} WHERE until <= ?"
+        return sum(int(self._run(count.format(table), (now_ms,))[0][0]) for table in ("requests", "wanted"))
+
+    def forget_stale(self, now_ms: int) -> int:
+        """Take them off; returns how many there were."""
+        with self._connections.write() as link:
+            gone = link.run("DELETE FROM requests WHERE until <= ? RETURNING 1", (now_ms,))
+            gone += link.run("DELETE FROM wanted WHERE until <= ? RETURNING 1", (now_ms,))
+        return len(gone)
+
     # What was shown
 
     def seen(self, bank: BankId, peer: bytes, author: bytes) -> tuple[EntryId, ...]:

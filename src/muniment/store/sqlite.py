@@ -105,12 +105,16 @@ class SqliteStore(EntryTables, VersionTables, VectorTables, ShelfTables):
         connections = Connections(place, busy_ms=busy_ms, readonly=readonly)
         try:
             migrate.upgrade(connections, kind)
-            found, salt = _whose(connections, bank)
+            found, salt = whose(connections, bank)
             connections.accept()
         except BaseException:
             connections.close()
             raise
         return cls(place, connections, found, salt)
+
+    def link(self) -> Link:
+        """This thread's connection."""
+        return self._connections.link()
 
     @property
     def checkpoints(self) -> int:
@@ -148,7 +152,7 @@ class SqliteStore(EntryTables, VersionTables, VectorTables, ShelfTables):
             yield f"row {row} of {table} points to nothing in {parent}"
 
 
-def _whose(connections: Connections, bank: BankId | None) -> tuple[BankId, bytes]:
+def whose(connections: Connections, bank: BankId | None) -> tuple[BankId, bytes]:
     """The bank and the salt that an open file names."""
     meta: dict[str, Any] = dict(connections.link().run("SELECT name, value FROM meta"))
     found, salt = meta.get("bank", b""), meta.get("salt")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from muniment.commands.results import Checkup, Chosen, Claimed, Exported, Findings, Listed
-from muniment.surfaces.cli import plain_banks, plain_playbook, plain_skills, serving, sharing
+from muniment.commands.results import Checkup, Chosen, Claimed, Exported, Listed
+from muniment.surfaces.cli import plain_banks, plain_doctor, plain_playbook, plain_skills, serving, sharing
 from muniment.surfaces.cli.plain_archive import WRITE_ARCHIVE
 from muniment.surfaces.cli.unasked import attachment_line, config_lines, preview_text
 from muniment.surfaces.cli.words import count, number, one_line, shown, size, utc
@@ -364,15 +364,6 @@ def _verified(result: VerifyReport) -> str:
     return "\n".join([_fields(verify_rows(result)), *finding_lines(result)])
 
 
-def _findings(result: Findings) -> str:
-    lines = []
-    for finding in result.findings:
-        lines.append(f"{finding.status:<4}  {one_line(finding.name)}: {one_line(finding.detail)}")
-        if finding.next_step:
-            lines.append(f"      {one_line(finding.next_step)}")
-    return "\n".join(lines)
-
-
 WRITE: Mapping[str, Callable[[Any], str]] = {
     "remember": _remembered,
     "recall": _hits,
@@ -403,7 +394,7 @@ WRITE: Mapping[str, Callable[[Any], str]] = {
     "check": _checkup,
     "verify": _verified,
     "reindex": reindexed_line,
-    "doctor": _findings,
+    "doctor": plain_doctor.lines,
     **serving.WRITE,
     **sharing.WRITE,
     "save-skill": _remembered,

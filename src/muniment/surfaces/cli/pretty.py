@@ -14,11 +14,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from muniment.commands.results import Checkup, Chosen, Exported, Findings, Listed
+from muniment.commands.results import Checkup, Chosen, Exported, Listed
 from muniment.surfaces.cli import (
     plain,
     plain_playbook,
     pretty_banks,
+    pretty_doctor,
     pretty_playbook,
     pretty_skills,
     serving,
@@ -378,18 +379,6 @@ def _verified(result: VerifyReport) -> RenderableType:
     return Group(mark, Padding(_pairs(rows), (0, 0, 0, 2)), *told)
 
 
-def _findings(result: Findings) -> RenderableType:
-    looks = {"ok": ("●", GOOD), "warn": ("▲", WARN), "fail": ("✗", BAD)}
-    table = _grid({"width": 1}, {"no_wrap": True}, {"ratio": 1, "overflow": "fold"})
-    for finding in result.findings:
-        mark, style = looks.get(finding.status, ("?", WARN))
-        words = Text(one_line(finding.detail))
-        if finding.next_step:
-            words.append(f"\n{one_line(finding.next_step)}", QUIET)
-        table.add_row(Text(mark, style), Text(one_line(finding.name)), words)
-    return table
-
-
 def _as_lines(write: Callable[[Any], str]) -> Callable[[Any], RenderableType]:
     return lambda result: Text(write(result))
 
@@ -426,7 +415,7 @@ DRAW: Mapping[str, Callable[[Any], RenderableType]] = {
     "reindex": lambda result: Text.assemble(
         ("● ", GOOD if result.ok else WARN), plain.reindexed_line(result)
     ),
-    "doctor": _findings,
+    "doctor": pretty_doctor.drawn,
     **{name: _as_lines(write) for name, write in serving.WRITE.items()},
     **sharing.DRAW,
     "save-skill": _remembered,
