@@ -64,12 +64,12 @@ class Clustered:
     def watermark(self) -> Watermark:
         return Watermark(self.count, len(self._changes), 1)
 
-    def vectors(self, after: int, upto: int) -> Iterator[VectorRow]:
+    def rows(self, after: int, upto: int) -> Iterator[VectorRow]:
         for number in range(after, upto):
             yield VectorRow(number + 1, True, False, self.part(number // PART)[number % PART].tobytes())
 
     def pick(self, ords: Sequence[int]) -> list[VectorRow]:
-        return [row for number in ords for row in self.vectors(number - 1, number)]
+        return [row for number in ords for row in self.rows(number - 1, number)]
 
     def changes(self, after: int, upto: int) -> Iterator[tuple[int, int, bool, bool]]:
         for number in range(after, upto):
@@ -152,9 +152,7 @@ def embedded(data: Path, cache: Path, tokens: int = 128) -> dict[str, dict[str, 
         for row in rows:
             corpus.add(row)
         stored = carriers.unit(
-            np.stack([np.frombuffer(r.vector, "<f2") for r in corpus.vectors(0, len(rows))]).astype(
-                np.float32
-            )
+            np.stack([np.frombuffer(r.vector, "<f2") for r in corpus.rows(0, len(rows))]).astype(np.float32)
         )
         nearest = [set((np.argpartition(-line, LIMIT)[:LIMIT] + 1).tolist()) for line in queries @ stored.T]
         usual = vectors.EXACT_ROWS, vectors.RESCORED

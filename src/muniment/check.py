@@ -76,7 +76,7 @@ def _vectors(bank: Bank) -> list[Problem]:
         mark = bank.store.watermark()
         sizes = Counter(
             len(row.vector) // 2
-            for row in BankVectors(bank, model).vectors(0, mark.last_ord)
+            for row in BankVectors(bank, model).rows(0, mark.last_ord)
             if row.live and row.vector is not None
         )
         for dimension, live in sizes.items():

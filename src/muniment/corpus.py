@@ -57,10 +57,6 @@ class BankCorpus(Followed):
         """The rows of these numbers."""
         return self._open(self._bank.store.versions(ords), self._bank.openers())
 
-    def session(self, number: int) -> list[tuple[int, int]]:
-        """(time in ms, ord) of the live members of a conversation."""
-        return self._bank.store.session_members(number)
-
     def _open(self, rows: Sequence[VersionRow], openers: Sequence[Opener]) -> list[Row]:
         if not rows:
             return []

@@ -113,20 +113,20 @@ class BankVectors(Followed):
         super().__init__(bank)
         self._model = model
 
-    def vectors(self, after: int, upto: int) -> Iterator[VectorRow]:
+    def rows(self, after: int, upto: int) -> Iterator[VectorRow]:
         """Rows with `after < ord <= upto` that have a vector, in order."""
         while after < upto:
             end = min(after + _CHUNK, upto)
             places = list(self._bank.store.vectors(self._model, after, end))
-            yield from self._rows(list(self._bank.store.versions_after(after, end)), places, every=False)
+            yield from self._placed(list(self._bank.store.versions_after(after, end)), places, every=False)
             after = end
 
     def pick(self, ords: Sequence[int]) -> list[VectorRow]:
         """The rows of these numbers."""
         places = self._bank.store.vectors_of(self._model, ords)
-        return list(self._rows(self._bank.store.versions(ords), places, every=True))
+        return list(self._placed(self._bank.store.versions(ords), places, every=True))
 
-    def _rows(
+    def _placed(
         self, rows: Sequence[VersionRow], places: Sequence[VectorPlace], *, every: bool
     ) -> Iterator[VectorRow]:
         data = self._open(self._chosen(places))

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.recall.vector_reference import agree
 
-from muniment.recall import vector_follow, vectors
+from muniment.recall import follow, vector_follow, vectors
 from muniment.recall.vector_corpus import Array, ListVectors
 from muniment.recall.vectors import VectorIndex
 
@@ -29,12 +29,18 @@ class small_sizes:
     """Segments of a few rows, so that short histories reach every path."""
 
     def __enter__(self) -> None:
-        small = {"TAIL_ROWS": 4, "TAIL_MOST": 9, "BACKLOG": 6, "BLOCK_ROWS": 5, "FAN_OUT": 3, "PICKED": 2}
-        self.old = [(vector_follow, name, getattr(vector_follow, name)) for name in small]
-        self.old.append((vectors, "SHORT_ROWS", vectors.SHORT_ROWS))
-        for name, value in small.items():
-            setattr(vector_follow, name, value)
-        vectors.SHORT_ROWS = 8
+        follower = vector_follow.VectorFollower
+        small = [
+            (follow, name, n) for name, n in (("TAIL_ROWS", 4), ("BACKLOG", 6), ("FAN_OUT", 3), ("PICKED", 2))
+        ]
+        small += [
+            (vector_follow, "TAIL_MOST", 9),
+            (follower, "BLOCK_ROWS", 5),
+            (VectorIndex, "SHORT_ROWS", 8),
+        ]
+        self.old = [(owner, name, getattr(owner, name)) for owner, name, _ in small]
+        for owner, name, value in small:
+            setattr(owner, name, value)
 
     def __exit__(self, *_: object) -> None:
         for module, name, value in self.old:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.recall.reference import rank
 
-from muniment.recall import files, follow
+from muniment.recall import files, follow, word_follow
 from muniment.recall.analyzer import Analyzer
 from muniment.recall.corpus import ListCorpus
 from muniment.recall.dates import Span
@@ -158,16 +158,18 @@ class small_sizes:
     """Segments of a few rows, so that short histories reach every path."""
 
     def __init__(self, tail: int, backlog: int, block: int, fan_out: int) -> None:
-        self.values = {"TAIL_ROWS": tail, "BACKLOG": backlog, "BLOCK_ROWS": block, "FAN_OUT": fan_out}
+        named = {"TAIL_ROWS": tail, "BACKLOG": backlog, "FAN_OUT": fan_out}
+        self.values = [(follow, name, value) for name, value in named.items()]
+        self.values.append((word_follow.WordFollower, "BLOCK_ROWS", block))
 
     def __enter__(self) -> None:
-        self.old = {name: getattr(follow, name) for name in self.values}
+        self.old = [(owner, name, getattr(owner, name)) for owner, name, _ in self.values]
         self.old_files = files.MAX_DELTAS, files.REWRITE_ROWS
-        for name, value in self.values.items():
-            setattr(follow, name, value)
+        for owner, name, value in self.values:
+            setattr(owner, name, value)
         files.MAX_DELTAS, files.REWRITE_ROWS = 3, 12
 
     def __exit__(self, *_: object) -> None:
-        for name, value in self.old.items():
-            setattr(follow, name, value)
+        for owner, name, value in self.old:
+            setattr(owner, name, value)
         files.MAX_DELTAS, files.REWRITE_ROWS = self.old_files

@@ -120,8 +120,3 @@ def _ends(group: Sequence[Version]) -> dict[VersionId, int]:
 def newest(versions: Sequence[Version]) -> Version:
     """The version that is shown where several are live: highest trust, then clock, then id."""
     return max(versions, key=lambda v: (v.trust, v.at, v.id))
-
-
-def in_conflict(live: Sequence[Version]) -> bool:
-    """Whether live versions of one group differ; equal ones are one record with several authors."""
-    return len({version.content for version in live}) > 1

@@ -101,7 +101,7 @@ class Columns:
         joins = values["session"] > 0
         if joins.any():
             self._find_lasts()
-        self._reserve(int(rows[-1]))
+        self.reserve(int(rows[-1]))
         for name, value in values.items():
             getattr(self, name)[rows] = value
         self.touch(rows)
@@ -184,7 +184,8 @@ class Columns:
 
     # -- links
 
-    def _reserve(self, last: int) -> None:
+    def reserve(self, last: int) -> None:
+        """Makes room for rows up to this one."""
         self.last = max(self.last, last)
         if last > self._room:
             room = last + last // 8 + 1024

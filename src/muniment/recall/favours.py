@@ -13,8 +13,8 @@ from muniment.recall.speakers import ASSISTANT, FIELD, USER, asks_assistant, rol
 if TYPE_CHECKING:
     from muniment.recall.analyzer import Query
     from muniment.recall.dates import Span
-    from muniment.recall.follow import Follower
     from muniment.recall.segments import Array
+    from muniment.recall.word_follow import WordFollower
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def inside(spans: Sequence[Span]) -> Array:
     return np.array([edge for span in spans for edge in span], np.int64)
 
 
-def among_people(follower: Follower) -> bool:
+def among_people(follower: WordFollower) -> bool:
     """Whether those who speak in a bank have names, and no assistant is among them. What is live decides."""
     named, assistants = ((key,) for key in (FIELD, role_key(ASSISTANT)))
     if not (follower.holds(FIELD) and follower.holders(named)[1]):
@@ -71,7 +71,7 @@ def among_people(follower: Follower) -> bool:
 
 
 def favours_of(
-    text: str, asked: Query, follower: Follower, weights: FavourWeights, spans: Sequence[Span]
+    text: str, asked: Query, follower: WordFollower, weights: FavourWeights, spans: Sequence[Span]
 ) -> list[Favour]:
     """What a question favours in this bank.
 

@@ -8,7 +8,6 @@ file is missing, damaged, foreign or made under other settings.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,13 +18,14 @@ import numpy as np
 from muniment.base.errors import InvalidInput
 from muniment.base.limits import LIMITS
 from muniment.recall.analyzer import Analyzer, Query
-from muniment.recall.corpus import Corpus, Guarded
+from muniment.recall.corpus import Corpus, Row
 from muniment.recall.dates import Span
 from muniment.recall.favours import FavourWeights, among_people, favours_of, inside
-from muniment.recall.follow import Follower
+from muniment.recall.index import FollowingIndex
 from muniment.recall.scoring import ContextWeights, Formula, Scorer
 from muniment.recall.search import TIERS, Found, Search, Workspace, holds_exactly
 from muniment.recall.segments import Array
+from muniment.recall.word_follow import WordFollower
 
 
 class TermScore(NamedTuple):
@@ -89,9 +89,6 @@ class Around(NamedTuple):
     share: list[float]
 
 
-SHORT_ROWS = 1 << 16  # merges of up to so many rows are short work
-
-
 @dataclass(frozen=True, slots=True)
 class Ranking:
     """A search's result: the terms looked for and the hits, the best first."""
@@ -111,7 +108,7 @@ class Stats:
     tail: int
 
 
-class WordIndex:
+class WordIndex(FollowingIndex[WordFollower]):
     """The word index in a folder. Thread-safe.
 
     Args:
@@ -128,10 +125,12 @@ class WordIndex:
         InvalidInput: A constant out of its range.
     """
 
+    SHORT_ROWS = 1 << 16
+
     def __init__(
         self,
         folder: Path,
-        corpus: Corpus,
+        corpus: Corpus[Row],
         analyzer: Analyzer,
         *,
         k1: float = 1.5,
@@ -159,14 +158,8 @@ class WordIndex:
         self.analyzer = analyzer
         self.formula = Formula(k1, b, exact if analyzer.surfaces else 0.0, context)
         self.favours = favours if analyzer.surfaces else None  # the plain ranking knows words alone
-        self._follower = Follower(Path(folder), corpus, analyzer)
+        super().__init__(WordFollower(Path(folder), corpus, analyzer))
         self._space = Workspace()
-        self._lock = threading.RLock()
-
-    def refresh(self) -> None:
-        """Catches up with the corpus and with what other processes wrote; cheap when nothing moved."""
-        with self._lock:
-            self._follower.refresh()
 
     def search(
         self,
@@ -222,35 +215,6 @@ class WordIndex:
                 parts.session[0] = 0.0
             return self._hits(asked, scorer, Found(parts, np.array([tier])))[0]
 
-    def maintain(self, budget: int | None = None) -> bool:
-        """Writes the tail as a segment and merges segments where that is due.
-
-        Searches of other threads wait for short work only; long merges are done aside.
-
-        Args:
-            budget: Rows that one merge may move at most; None for all that is due.
-
-        Returns:
-            False if another process is at it.
-
-        Raises:
-            StorageError: The folder can't be written; what it holds stays as it was.
-        """
-        with self._lock:
-            short = SHORT_ROWS if budget is None else min(budget, SHORT_ROWS)
-            if not self._follower.maintain(short):
-                return False
-            if budget == short or not self._follower.due(budget):
-                return True
-        aside = Follower(self._follower.folder, Guarded(self._follower.corpus, self._lock), self.analyzer)
-        return aside.maintain(budget)
-
-    def purge(self, ords: Sequence[int]) -> bool:
-        """Takes the words of these rows out of the index and its files now; False if another process maintains."""
-        with self._lock:
-            self._follower.forget(ords)
-            return self._follower.maintain(None)
-
     def holding(self, ords: Sequence[int]) -> int:
         """How many of these rows have words in the index's files."""
         with self._lock:
@@ -304,18 +268,6 @@ class WordIndex:
                 bytes=sum(follower.manifest.sizes.values()),
                 tail=len(follower.tail),
             )
-
-    def close(self) -> None:
-        """Lets go of all files; the index opens again on the next `refresh`."""
-        with self._lock:
-            self._follower.close()
-
-    def _allowed(self, allow: Array | None, past: bool) -> Array:
-        allowed = self._follower.searchable(past)
-        if allow is not None:
-            size = min(len(allow), len(allowed))
-            allowed = np.append(allowed[:size] & allow[:size], np.zeros(len(allowed) - size, np.bool_))
-        return allowed
 
     def _prepare(
         self, text: str, *, past: bool, context: bool, spans: Sequence[Span]

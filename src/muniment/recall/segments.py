@@ -68,6 +68,16 @@ class Segment:
         arrays, meta, size = packing.read(path)
         return cls(arrays, past=bool(meta["past"]), name=path.name, size=size)
 
+    @property
+    def kind(self) -> str:
+        """What its file name begins with."""
+        return "past" if self.past else "live"
+
+    @property
+    def meta(self) -> dict[str, bool]:
+        """What stands beside the arrays in its file."""
+        return {"past": self.past}
+
     def key(self, slot: int) -> bytes:
         """The vocabulary key of a slot."""
         return self._text[self._ends[slot] : self._ends[slot + 1]].tobytes()

@@ -25,6 +25,9 @@ class Tail:
     def __len__(self) -> int:
         return len(self.documents)
 
+    def __contains__(self, number: object) -> bool:
+        return number in self.documents
+
     @property
     def ords(self) -> Array:
         """Its rows, ascending."""

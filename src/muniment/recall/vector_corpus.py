@@ -1,4 +1,4 @@
-"""What the vector index needs to know of a bank: its versions, which of them are live, and their vectors.
+"""What the vector index reads of a bank: its versions, which of them are live, and their vectors.
 
 `ListVectors` is the whole contract in memory, for tests and benchmarks; a bank offers the same over its store, one
 corpus a model. A vector is a row of little-endian float16, as its act carries it.
@@ -6,14 +6,13 @@ corpus a model. A vector is a row of little-endian float16, as its act carries i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from muniment.base.errors import InvalidInput, WrongDimension
-from muniment.recall.corpus import PART, Watermark
+from muniment.recall.corpus import ListRows
 
 Array = np.ndarray[Any, Any]
 ROW = np.dtype("<f2")
@@ -35,61 +34,8 @@ class VectorRow(NamedTuple):
     vector: bytes | None
 
 
-class VectorCorpus(Protocol):
-    """The vectors of one model in a bank, readable as often as needed."""
-
-    def watermark(self) -> Watermark:
-        """How far it is; one cheap call. Another `generation` voids everything that was read before."""
-        ...
-
-    def vectors(self, after: int, upto: int) -> Iterator[VectorRow]:
-        """Rows with `after < ord <= upto` in order, each as it is now; those without a vector may be left out."""
-        ...
-
-    def pick(self, ords: Sequence[int]) -> list[VectorRow]:
-        """The rows of these numbers, in any order; unknown ones are left out."""
-        ...
-
-    def changes(self, after: int, upto: int) -> Iterator[tuple[int, int, bool, bool]]:
-        """(change number, ord, live, gone), in order, of rows whose liveness or whose vector changed after they came.
-
-        A vector that is made later than its record, replaced or withdrawn is a change of its row.
-        """
-        ...
-
-
-class GuardedVectors:
-    """A corpus whose every call is made under a lock, its answers whole: for work aside in another thread."""
-
-    def __init__(self, corpus: VectorCorpus, lock: AbstractContextManager[object]) -> None:
-        self._corpus, self._lock = corpus, lock
-
-    def watermark(self) -> Watermark:
-        """See `VectorCorpus`."""
-        with self._lock:
-            return self._corpus.watermark()
-
-    def vectors(self, after: int, upto: int) -> Iterator[VectorRow]:
-        """See `VectorCorpus`."""
-        while after < upto:
-            with self._lock:
-                part = list(self._corpus.vectors(after, min(after + PART, upto)))
-            yield from part
-            after += PART
-
-    def pick(self, ords: Sequence[int]) -> list[VectorRow]:
-        """See `VectorCorpus`."""
-        with self._lock:
-            return self._corpus.pick(ords)
-
-    def changes(self, after: int, upto: int) -> Iterator[tuple[int, int, bool, bool]]:
-        """See `VectorCorpus`."""
-        with self._lock:
-            return iter(list(self._corpus.changes(after, upto)))
-
-
-class ListVectors:
-    """A corpus in memory.
+class ListVectors(ListRows[VectorRow]):
+    """The vectors of a bank in memory.
 
     Args:
         dimension: Of every vector.
@@ -97,10 +43,8 @@ class ListVectors:
     """
 
     def __init__(self, dimension: int, generation: int = 1) -> None:
-        self.dimension, self.generation = dimension, generation
-        self._rows: list[VectorRow] = []
-        self._changes: list[tuple[int, bool, bool]] = []
-        self._erased: set[int] = set()
+        super().__init__(generation)
+        self.dimension = dimension
 
     def add(self, vector: Array | None, *, live: bool = True, gone: bool = False) -> int:
         """Appends a row and returns its `ord`."""
@@ -112,46 +56,16 @@ class ListVectors:
         """Gives a row its vector later, replaces it, or takes it away."""
         if number in self._erased:
             return
-        row = None if vector is None else pack_vector(vector, self.dimension)
-        self._rows[number - 1] = self._rows[number - 1]._replace(vector=row)
-        self._changes.append((number, self._rows[number - 1].live, self._rows[number - 1].gone))
+        row = self._rows[number - 1]
+        packed = None if vector is None else pack_vector(vector, self.dimension)
+        self._rows[number - 1] = row._replace(vector=packed)
+        self._changes.append((number, row.live, row.gone))
 
-    def set_live(self, number: int, live: bool) -> None:
-        """Makes a row live, or superseded; one that was erased stays gone."""
-        if number not in self._erased:
-            self._change(number, live, False)
+    def _counting(self, row: VectorRow, live: bool, gone: bool) -> VectorRow:
+        return row._replace(live=live, gone=gone)
 
-    def erase(self, number: int) -> None:
-        """Takes the row's vector away for good."""
-        self._erased.add(number)
-        self._change(number, False, True)
-        self._rows[number - 1] = self._rows[number - 1]._replace(vector=None)
-
-    def void(self, number: int) -> None:
-        """Makes the row count for nothing; `set_live` brings it back."""
-        self._change(number, False, True)
-
-    def _change(self, number: int, live: bool, gone: bool) -> None:
-        self._rows[number - 1] = self._rows[number - 1]._replace(live=live, gone=gone)
-        self._changes.append((number, live, gone))
-
-    def watermark(self) -> Watermark:
-        """See `VectorCorpus`."""
-        return Watermark(len(self._rows), len(self._changes), self.generation)
-
-    def vectors(self, after: int, upto: int) -> Iterator[VectorRow]:
-        """See `VectorCorpus`."""
-        yield from self._rows[max(0, after) : upto]
-
-    def pick(self, ords: Sequence[int]) -> list[VectorRow]:
-        """See `VectorCorpus`."""
-        return [self._rows[number - 1] for number in ords if 0 < number <= len(self._rows)]
-
-    def changes(self, after: int, upto: int) -> Iterator[tuple[int, int, bool, bool]]:
-        """See `VectorCorpus`."""
-        for number in range(max(0, after), min(upto, len(self._changes))):
-            row, live, gone = self._changes[number]
-            yield number + 1, row, live, gone
+    def _bare(self, row: VectorRow) -> VectorRow:
+        return row._replace(vector=None)
 
 
 def pack_vector(values: Array | Sequence[float], dimension: int) -> bytes:

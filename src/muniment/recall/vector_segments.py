@@ -17,7 +17,6 @@ from muniment.recall.columns import GONE, LIVE, PAST, STATUS
 from muniment.recall.signatures import Signatures, sign, unit, words_of
 from muniment.recall.vector_corpus import Array
 
-SUFFIX = ".vectors"
 WITHDRAWN = 4  # beside the status: what the segments hold of the row counts no more
 NOWHERE, IN_TAIL = -1, -2  # instead of the number of a segment
 CHUNK = 1024  # rows made float32 at a time
@@ -38,6 +37,9 @@ class Segment:
         mean: (dimension,) float32 that the signatures were taken against.
         spread: For how many rows that mean was made.
     """
+
+    kind = "rows"  # what its file name begins with
+    past = False  # rows of any state stand in it
 
     def __init__(
         self, arrays: packing.Arrays, dimension: int, spread: int, name: str = "", size: int = 0
@@ -228,12 +230,11 @@ class States:
         if len(tail):
             self.where[np.asarray(tail)] = IN_TAIL
 
-    def searchable(self, past: bool, upto: int) -> Array:
-        """Which rows a search may return, by row number: with a vector, live (or past), and not beyond `upto`."""
+    def searchable(self, past: bool) -> Array:
+        """Which rows a search may return, by row number: with a vector, and live (or past)."""
         status = self.state[: self.last + 1] & STATUS
         found: Array = (status == LIVE) | (status == PAST) if past else status == LIVE
         found &= self.where[: self.last + 1] != NOWHERE
-        found[upto + 1 :] = False
         return found
 
     def set_status(self, row: int, status: int) -> None:

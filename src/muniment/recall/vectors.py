@@ -7,7 +7,6 @@ row is found at once. Processes, files and damage are dealt with as in the word 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from muniment.base.errors import InvalidInput
+from muniment.recall.corpus import Corpus
 from muniment.recall.fusion import Background
+from muniment.recall.index import FollowingIndex
 from muniment.recall.signatures import BLOCK, Nearest, Probe, distances, unit
-from muniment.recall.vector_corpus import Array, GuardedVectors, VectorCorpus, direction
+from muniment.recall.vector_corpus import Array, VectorRow, direction
 from muniment.recall.vector_follow import VectorFollower
 from muniment.recall.vector_segments import CHUNK, IN_TAIL, chunks
 
@@ -30,7 +31,6 @@ SCREENED = (
     20  # one in so many is left by the first look at the signatures, and at least twice what is rescored
 )
 SPARSE = 8  # one row in so many allowed, or fewer: only their signatures are looked at
-SHORT_ROWS = 1 << 14  # merges of up to so many rows are short work
 SAMPLED = 512  # rows that the background is measured on, at most
 OFFSETS = (1, 2, 3, 5, 8, 13, 21, 34)  # pairs of sampled rows so far apart stand for random pairs
 
@@ -53,7 +53,7 @@ class VectorStats:
     unusable: int
 
 
-class VectorIndex:
+class VectorIndex(FollowingIndex[VectorFollower]):
     """The vector index in a folder, of one model. Thread-safe.
 
     Args:
@@ -66,19 +66,15 @@ class VectorIndex:
         InvalidInput: The dimension has no meaning.
     """
 
-    def __init__(self, folder: Path, corpus: VectorCorpus, dimension: int, *, model: str = "") -> None:
+    SHORT_ROWS = 1 << 14
+
+    def __init__(self, folder: Path, corpus: Corpus[VectorRow], dimension: int, *, model: str = "") -> None:
         if dimension < 1:
             raise InvalidInput(f"dimension {dimension}", "A vector has at least one number.")
         self.dimension, self.model = dimension, model
         fingerprint = f"vectors 1 {dimension} {model}"
-        self._follower = VectorFollower(Path(folder), corpus, dimension, fingerprint)
+        super().__init__(VectorFollower(Path(folder), corpus, dimension, fingerprint))
         self._sample: tuple[int, Array] = (-1, np.zeros((0, dimension), np.float32))
-        self._lock = threading.RLock()
-
-    def refresh(self) -> None:
-        """Catches up with the corpus and with what other processes wrote; cheap when nothing moved."""
-        with self._lock:
-            self._follower.refresh()
 
     def search(self, query: Array, limit: int, allow: Array | None = None, past: bool = False) -> list[Near]:
         """The rows nearest to a query, the best first, of equal ones the newer; call `refresh` first.
@@ -142,36 +138,6 @@ class VectorIndex:
             return Background(0.0, 0.0, len(sample))
         return Background(float(found.mean()), float(found.std()), len(sample))
 
-    def maintain(self, budget: int | None = None) -> bool:
-        """Writes the tail as a segment and merges segments where that is due.
-
-        Searches of other threads wait for short work only; long merges are done aside.
-
-        Args:
-            budget: Rows that one merge may move at most; None for all that is due.
-
-        Returns:
-            False if another process is at it.
-
-        Raises:
-            StorageError: The folder can't be written; what it holds stays as it was.
-        """
-        with self._lock:
-            short = SHORT_ROWS if budget is None else min(budget, SHORT_ROWS)
-            if not self._follower.maintain(short):
-                return False
-            if budget == short or not self._follower.due(budget):
-                return True
-            mine = self._follower
-        corpus = GuardedVectors(mine.corpus, self._lock)
-        return VectorFollower(mine.folder, corpus, mine.dimension, mine.fingerprint).maintain(budget)
-
-    def purge(self, ords: Sequence[int]) -> bool:
-        """Takes these rows' vectors out of the index and its files now; False if another process maintains."""
-        with self._lock:
-            self._follower.forget(ords)
-            return self._follower.maintain(None)
-
     def stats(self) -> VectorStats:
         """How large it is."""
         with self._lock:
@@ -185,22 +151,15 @@ class VectorIndex:
             )
 
     def close(self) -> None:
-        """Lets go of all files; the index opens again on the next `refresh`."""
+        """See `FollowingIndex`."""
         with self._lock:
-            self._follower.close()
+            super().close()
             self._sample = (-1, self._sample[1][:0])
 
     # -- parts of a search
 
     def _unit(self, query: Array) -> Array:
         return direction(query, self.dimension).astype(np.float32)
-
-    def _allowed(self, allow: Array | None, past: bool) -> Array:
-        allowed = self._follower.searchable(past)
-        if allow is not None:
-            size = min(len(allow), len(allowed))
-            allowed = np.append(allowed[:size] & allow[:size], np.zeros(len(allowed) - size, np.bool_))
-        return allowed
 
     def _candidates(self, asked: Array, limit: int, allowed: Array) -> Array:
         """Row numbers to compare exactly: all that are allowed if they are few, else those with near signatures."""
@@ -213,7 +172,7 @@ class VectorIndex:
         left = self._screen(probes, allowed, count, max(2 * keep, count // SCREENED))
         if len(left) > keep:
             guesses = np.zeros(len(left), np.float32)
-            where = follower.states.where[left]
+            where = follower.columns.where[left]
             for number in np.unique(where).tolist():
                 here = np.flatnonzero(where == number)
                 segment = follower.segments[number]
@@ -224,7 +183,7 @@ class VectorIndex:
 
     def _screen(self, probes: Sequence[Probe], allowed: Array, count: int, keep: int) -> Array:
         """The rows in segments, of those allowed, whose signatures differ least from the query's."""
-        where = self._follower.states.where
+        where = self._follower.columns.where
         nearest = Nearest(keep)
         some = np.flatnonzero(allowed) if count * SPARSE <= len(allowed) else None
         for number, segment in reversed(list(enumerate(self._follower.segments))):
@@ -246,7 +205,7 @@ class VectorIndex:
         """The vectors (float16) of rows that have one."""
         follower = self._follower
         rows = np.empty((len(ords), self.dimension), np.float16)
-        where = follower.states.where[ords]
+        where = follower.columns.where[ords]
         for number in np.unique(where).tolist():
             here = np.flatnonzero(where == number)
             if number == IN_TAIL:
@@ -269,7 +228,7 @@ class VectorIndex:
         """Unit rows (float32) at even distances in the bank; measured again when it has moved."""
         follower = self._follower
         if self._sample[0] != follower.version:
-            last, step = follower.states.last, 1
+            last, step = follower.columns.last, 1
             while last // step > SAMPLED:
                 step *= 2
             ords = np.arange(step, last + 1, step)

@@ -396,10 +396,6 @@ class BankStore(ShelfStore, Protocol):
 
     def session_names(self, numbers: Sequence[int]) -> Mapping[int, str]: ...
 
-    def session_members(self, number: int) -> list[tuple[int, int]]:
-        """(created, ord) of the live versions of a conversation, in that order."""
-        ...
-
     def select(self, wanted: Filter) -> list[int]:
         """`ord`s of all versions that pass, ascending."""
         ...

@@ -169,10 +169,6 @@ class MemoryStore(MemoryShelves):
     def session_names(self, numbers: Sequence[int]) -> Mapping[int, str]:
         return {number: name for name, number in self._sessions.items() if number in numbers}
 
-    def session_members(self, number: int) -> list[tuple[int, int]]:
-        rows = (row for row in self._versions.values() if number and row.session == number)
-        return sorted((row.created, row.ord) for row in rows if row.state is State.LIVE)
-
     # Questions
 
     def _passes(self, row: VersionRow, wanted: Filter) -> bool:

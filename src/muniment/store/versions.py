@@ -239,10 +239,6 @@ class VersionTables:
         sql = "SELECT id, name FROM sessions WHERE id = ?"
         return {id_: to_words(name) for number in set(numbers) for id_, name in link.run(sql, (number,))}
 
-    def session_members(self, number: int) -> list[tuple[int, int]]:
-        sql = "SELECT created, ord FROM versions WHERE session = ? AND session <> 0 AND state = 0"
-        return [(c, o) for c, o in self._connections.link().run(sql + " ORDER BY created, ord", (number,))]
-
     def select(self, wanted: Filter) -> list[int]:
         link = self._connections.link()
         found = conditions(link, wanted, walk=False)

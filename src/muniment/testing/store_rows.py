@@ -198,10 +198,7 @@ def everything(store: BankStore, maker: Maker, filters: Sequence[Filter] = ()) -
         "by ord": store.versions([row.ord for row in reversed(versions)] + [0, 1 << 40]),
         "version_at": [store.version_at(version) for version in ids],
         "version_id": [store.version_id(row) for row in versions],
-        "of": [
-            (store.of_record(record), store.of_write(write), store.session_members(session))
-            for session, _, write, record in named
-        ],
+        "of": [(store.of_record(record), store.of_write(write)) for _, _, write, record in named],
         "groups": [
             (store.of_group(group), store.of_group(group, live=True)) for _, group, *_ in named if group
         ],

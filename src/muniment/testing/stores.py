@@ -308,7 +308,7 @@ class StoreSuite:
             world.store.add_versions([version(world.store.entry_at(row.seq))], [[]])
 
     def test_a_changed_state_is_noted(self, world: World) -> None:
-        """Counts, live members of a group and session, and the list of changes follow a state."""
+        """Counts, live members of a group, and the list of changes follow a state."""
         with world.store.write():
             session = world.store.session_number("talk", create=True)
         rows = [world.say(group=b"k" * 16, session=session) for _ in range(3)]
@@ -318,7 +318,6 @@ class StoreSuite:
             world.store.set_state(rows[0].ord, State.FORGOTTEN, None)
         assert world.store.counts() == {State.LIVE: 1, State.FORGOTTEN: 1, State.ERASED: 1}
         assert [row.ord for row in world.store.of_group(b"k" * 16, live=True)] == [rows[2].ord]
-        assert world.store.session_members(session) == [(rows[2].created, rows[2].ord)]
         assert world.store.changes(1, 3) == [Change(2, 2, State.ERASED), Change(3, 1, State.FORGOTTEN)]
         with raises(InvalidInput), world.store.write():
             world.store.set_state(99, State.VOID, None)
@@ -407,7 +406,7 @@ class StoreSuite:
         assert world.store.newest(Filter(as_of=rows[0].at), 5)[0].ord == 1
 
     def test_equal_times_have_an_order_too(self, world: World) -> None:
-        """Members of a session by time and number; the newest by time, clock and number."""
+        """The newest stand by time, clock and number."""
         with world.store.write():
             session = world.store.session_number("talk", create=True)
             row = world.add(world.maker.entry(acts=3))
@@ -415,7 +414,6 @@ class StoreSuite:
                 version(row, act, session=session, created=created) for act, created in enumerate((7, 5, 7))
             ]
             world.store.add_versions(acts, [[], [], []])
-        assert world.store.session_members(session) == [(5, 2), (7, 1), (7, 3)]
         assert [found.ord for found in world.store.newest(LIVE_ONLY, 9)] == [3, 1, 2]
 
     def test_figures_count(self, world: World) -> None:

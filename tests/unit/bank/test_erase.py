@@ -21,7 +21,6 @@ WORD = "quetzalcoatlus"
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Indexes go to the disk with the first row, not with the five hundredth."""
     monkeypatch.setattr("muniment.recall.follow.TAIL_ROWS", 1)
-    monkeypatch.setattr("muniment.recall.vector_follow.TAIL_ROWS", 1)
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from muniment.ledger.records import (
     Trust,
     Version,
     group_of_key,
-    in_conflict,
     newest,
     resolve,
     trust_of,
@@ -64,14 +63,10 @@ def test_trace_12_2_who_names_everything_hides_its_own_group_alone() -> None:
     assert outcomes(version(2), version(3)) == [LIVE, LIVE]
 
 
-def test_trace_12_3_two_who_say_the_same_are_no_conflict() -> None:
+def test_trace_12_3_two_who_say_the_same_both_stay() -> None:
     """Equal words under one key, written at the same time, are one record with two authors."""
     same = [version(1, content=b"x"), version(2, content=b"x")]
     assert outcomes(*same) == [LIVE, LIVE]
-    assert not in_conflict(same)
-    assert in_conflict([version(1), version(2)])
-    assert not in_conflict(same[:1])
-    assert not in_conflict([])
 
 
 def test_trace_12_4_superseding_goes_through_void_versions() -> None:

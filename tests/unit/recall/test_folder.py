@@ -1,7 +1,8 @@
-"""The files of a word index: followed by many processes, broken in many ways, made again from the corpus."""
+"""The files of both indexes: followed by many processes, broken in many ways, made again from the corpus."""
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import signal
@@ -9,191 +10,176 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.unit.recall import followed
+from tests.unit.recall.followed import (
+    KINDS,
+    NOWHERE,
+    Answers,
+    Kind,
+    busy,
+    corpus_of,
+    held_in,
+    opened,
+    small_sizes,
+)
 
 from muniment.base.errors import ForeignFile, StorageError, StoreCorrupt, StoreFull, StoreReadOnly
-from muniment.recall import follow, lexical, manifest, packing
-from muniment.recall.analyzer import Analyzer
+from muniment.recall import manifest, packing
 from muniment.recall.corpus import ListCorpus, Row
-from muniment.recall.lexical import ContextWeights, Ranking, WordIndex
 
-NOWHERE = Path(os.devnull) / "index"  # can't be made: an index there lives in memory
-SOURCE = Path(__file__).parents[3] / "src"
+ROOT = Path(__file__).parents[3]
 
 
-def text_of(number: int) -> str:
-    """What row `number` says: words shared by many, by some and by none."""
-    return f"common shared{spell(number % 7)} shared{spell(number % 31)} only{spell(number)}"
-
-
-def spell(number: int) -> str:
-    """A number in letters: digits would make identifiers of the words."""
-    return str(number).translate(str.maketrans("0123456789", "bcdfghjkmp"))
-
-
-def said(ranking: Ranking) -> list[tuple[int, float]]:
-    """(row, score) of the hits."""
-    return [(hit.ord, round(hit.score, 9)) for hit in ranking.hits]
-
-
-def corpus_of(rows: int) -> ListCorpus:
-    """That many rows in conversations of ten."""
-    corpus = ListCorpus()
-    for number in range(1, rows + 1):
-        corpus.add(text_of(number), session=1 + number // 10)
-    return corpus
-
-
-def open_index(folder: Path, corpus: ListCorpus, **options: object) -> WordIndex:
-    """An index that has caught up."""
-    index = WordIndex(folder, corpus, Analyzer(), context=ContextWeights(), **options)  # type: ignore[arg-type]
-    index.refresh()
-    return index
-
-
-Answers = list[list[tuple[int, float]]]
-
-
-def answers(index: WordIndex) -> Answers:
-    """What it says to a few queries; sums taken in another order may differ in their last digits."""
-    return [
-        said(index.search(query, 10)) for query in ("common onlyck", "sharedf sharedm", "onlygb", "common")
-    ]
-
-
-@pytest.fixture(autouse=True)
-def _small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"TAIL_ROWS": 16, "BACKLOG": 64, "BLOCK_ROWS": 50, "FAN_OUT": 3}.items():
-        monkeypatch.setattr(follow, name, value)
+@pytest.fixture(params=list(KINDS))
+def kind(request: pytest.FixtureRequest) -> Iterator[Kind]:
+    """The word index, and the vector index, with small segments."""
+    found = KINDS[request.param]
+    with small_sizes(found):
+        yield found
 
 
 @pytest.fixture
-def right() -> Answers:
+def right(kind: Kind) -> Answers:
     """What an index in memory says of 200 rows."""
-    return answers(open_index(NOWHERE, corpus_of(200)))
+    return kind.answers(opened(kind, NOWHERE, corpus_of(kind, 200)))
 
 
 def test_an_index_opens_from_its_files(
-    tmp_path: Path, right: Answers, monkeypatch: pytest.MonkeyPatch
+    kind: Kind, tmp_path: Path, right: Answers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A second instance reads segments and columns, asks the corpus for its watermark only, and answers alike."""
-    corpus = corpus_of(200)
-    open_index(tmp_path, corpus).purge([])
+    corpus = corpus_of(kind, 200)
+    opened(kind, tmp_path, corpus).purge([])
     monkeypatch.setattr(corpus, "rows", None)
-    assert answers(open_index(tmp_path, corpus)) == right
+    assert kind.answers(opened(kind, tmp_path, corpus)) == right
 
 
-def test_each_instance_sees_what_another_wrote(tmp_path: Path) -> None:
+def test_each_instance_sees_what_another_wrote(kind: Kind, tmp_path: Path) -> None:
     """Rows, deaths and segments of one are in the next search of the other, which keeps working on files unlinked."""
-    corpus = corpus_of(100)
-    one, two = open_index(tmp_path, corpus), open_index(tmp_path, corpus)
+    corpus = corpus_of(kind, 100)
+    one, two = opened(kind, tmp_path, corpus), opened(kind, tmp_path, corpus)
     two.maintain()
-    before = answers(two)
+    before = kind.answers(two)
     for number in range(101, 200):
-        corpus.add(text_of(number))
+        kind.add(corpus, number)
         if number % 10 == 0:
             corpus.set_live(number - 50, False)
             one.refresh()
             one.maintain()
-    assert answers(two) == before
+    assert kind.answers(two) == before
     one.refresh()
     two.refresh()
-    assert two.search("onlychb", 1).hits[0].ord == 150
-    assert answers(two) == answers(one) == answers(open_index(NOWHERE, corpus))
+    assert kind.ids(two, 150, 1) == [150]
+    assert kind.answers(two) == kind.answers(one) == kind.answers(opened(kind, NOWHERE, corpus))
 
 
-def test_a_gone_row_is_found_by_no_search_and_in_no_file(tmp_path: Path) -> None:
-    """After an erasure the row is not returned, and after `purge` its words are in no file."""
-    corpus = corpus_of(100)
-    index = open_index(tmp_path, corpus)
+def test_a_gone_row_is_found_by_no_search_and_in_no_file(kind: Kind, tmp_path: Path) -> None:
+    """After an erasure the row is not returned, and after `purge` what it held is in no file."""
+    corpus = corpus_of(kind, 100)
+    index = opened(kind, tmp_path, corpus)
     index.purge([])
-    held = b"".join(path.read_bytes() for path in tmp_path.iterdir())
-    assert b"onlygb" in held
+    assert kind.held(40) in held_in(tmp_path)
     corpus.erase(40)
     index.refresh()
     for past in (False, True):
-        assert index.search("onlygb", 5, past=past).hits == [] or index.search("onlygb", 5).hits[0].tier == 0
-        assert 40 not in {hit.ord for hit in index.search("common onlygb sharedh", 100, past=past).hits}
-    assert index.explain("onlygb", 40, past=True) is None
+        assert 40 not in kind.ids(index, 40, 100, past=past)
+    assert (
+        index.explain("onlygb" if isinstance(corpus, ListCorpus) else followed.vector_of(40), 40, past=True)
+        is None
+    )
     assert index.purge([40])
-    assert b"onlygb" not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert kind.held(40) not in held_in(tmp_path)
 
 
-def test_a_purged_row_is_hidden_before_the_corpus_says_so(tmp_path: Path) -> None:
+def test_a_purged_row_is_hidden_before_the_corpus_says_so(kind: Kind, tmp_path: Path) -> None:
     """`purge` masks at once, whatever another process is doing to the folder."""
-    corpus = corpus_of(20)
-    index = open_index(tmp_path, corpus)
+    index = opened(kind, tmp_path, corpus_of(kind, 20))
     with manifest.lock(tmp_path) as mine:
         assert mine
         assert index.purge([7]) is False
-        assert 7 not in {hit.ord for hit in index.search("common", 50, past=True).hits}
+        assert 7 not in kind.ids(index, 7, 50, past=True)
 
 
 @pytest.mark.parametrize("rows", [30, 200])
-def test_superseded_rows_move_out_of_the_way_and_come_back(tmp_path: Path, rows: int) -> None:
-    """Rows that die leave the live statistics, stay searchable with `past`, and return with `set_live`."""
-    corpus = corpus_of(rows)
-    index = open_index(tmp_path, corpus)
+def test_superseded_and_void_rows_come_back(kind: Kind, tmp_path: Path, rows: int) -> None:
+    """Rows that die stay searchable with `past`, void ones do not, and all return with `set_live`."""
+    corpus = corpus_of(kind, rows)
+    index = opened(kind, tmp_path, corpus)
     index.purge([])
     for turn in range(3):
         for number in range(1, 20):
             corpus.set_live(number, False)
+        corpus.void(6)
         index.refresh()
         index.maintain()
-        assert index.search("onlyh", 3).hits == [] or index.search("onlyh", 3).hits[0].tier == 0
-        assert index.search("onlyh", 3, past=True).hits[0].ord == 5
+        assert 5 not in kind.ids(index, 5, 300)
+        assert kind.ids(index, 5, 1, past=True) == [5]
+        assert 6 not in kind.ids(index, 6, 300, past=True)
         for number in range(1, 20):
             corpus.set_live(number, True)
         index.refresh()
-        assert index.search("onlyh", 3).hits[0].ord == 5, turn
-    assert answers(index) == answers(open_index(NOWHERE, corpus_of(rows)))
+        assert [kind.ids(index, number, 1) for number in (5, 6)] == [[5], [6]]
+        if turn:
+            index.maintain()
+    assert kind.answers(index) == kind.answers(opened(kind, NOWHERE, corpus_of(kind, rows)))
 
 
-def test_other_settings_or_another_corpus_make_the_index_anew(tmp_path: Path) -> None:
-    """An index of another analyser or generation is replaced, never used."""
-    corpus = corpus_of(100)
-    open_index(tmp_path, corpus).purge([])
-    plain = WordIndex(tmp_path, corpus, Analyzer(kind="plain"))
-    plain.refresh()
-    assert {hit.ord for hit in plain.search("onlygb", 5).hits} == {40}
-    other = ListCorpus(generation=2)
-    other.extend(["quite different words"] * 3)
-    index = open_index(tmp_path, other)
-    assert [hit.ord for hit in index.search("common different", 5).hits] == [3, 2, 1]
+def test_many_rows_take_the_tail_along(kind: Kind, tmp_path: Path) -> None:
+    """Rows in memory are in the files too once a backlog behind them is: the manifest says that it holds them."""
+    corpus = corpus_of(kind, 10)
+    index = opened(kind, tmp_path, corpus)
+    for number in range(11, 201):
+        kind.add(corpus, number)
+    index.refresh()
+    other = opened(kind, tmp_path, corpus)
+    assert [kind.ids(other, number, 1) for number in range(1, 12)] == [[number] for number in range(1, 12)]
+    assert kind.answers(other) == kind.answers(index)
+
+
+def test_other_settings_or_another_corpus_make_the_index_anew(kind: Kind, tmp_path: Path) -> None:
+    """An index of other settings or another generation is replaced, never used."""
+    opened(kind, tmp_path, corpus_of(kind, 100)).purge([])
+    assert opened(kind, tmp_path, corpus_of(kind, 50), other=True).stats().records == 50
+    other = corpus_of(kind, 7, generation=2)
+    index = opened(kind, tmp_path, other)
+    assert index.stats().records == 7
+    assert kind.ids(index, 3, 1) == [3]
     index.purge([])
-    assert open_index(tmp_path, other).stats().records == 3
+    assert opened(kind, tmp_path, other).stats().records == 7
 
 
-def test_a_corpus_that_went_back_is_followed_back(tmp_path: Path) -> None:
+def test_a_corpus_that_went_back_is_followed_back(kind: Kind, tmp_path: Path) -> None:
     """Rows that the corpus does not have (a restored copy) are not returned, and leave the index."""
-    open_index(tmp_path, corpus_of(100)).purge([])
-    index = open_index(tmp_path, corpus_of(50))
-    assert {hit.ord for hit in index.search("common", 200).hits} <= set(range(1, 51))
+    opened(kind, tmp_path, corpus_of(kind, 100)).purge([])
+    index = opened(kind, tmp_path, corpus_of(kind, 50))
+    assert set(kind.ids(index, 80, 200)) <= set(range(1, 51))
     index.purge([])
     assert index.stats().records == 50
 
 
-def test_a_removed_folder_is_made_again(tmp_path: Path, right: Answers) -> None:
+def test_a_removed_folder_is_made_again(kind: Kind, tmp_path: Path, right: Answers) -> None:
     """Deleting the files at any time loses nothing, in a running process too."""
-    corpus = corpus_of(200)
-    index = open_index(tmp_path, corpus)
+    corpus = corpus_of(kind, 200)
+    index = opened(kind, tmp_path, corpus)
     for path in tmp_path.iterdir():
         path.unlink()
-    assert answers(index) == right
+    assert kind.answers(index) == right
     index.refresh()
-    assert answers(index) == right
+    assert kind.answers(index) == right
     index.purge([])
-    assert answers(open_index(tmp_path, corpus)) == right
+    assert kind.answers(opened(kind, tmp_path, corpus)) == right
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "missing", "foreign", "head"])
-def test_damaged_files_are_made_again(tmp_path: Path, right: Answers, damage: str) -> None:
+def test_damaged_files_are_made_again(kind: Kind, tmp_path: Path, right: Answers, damage: str) -> None:
     """Whichever file is cut, emptied, missing or not ours: the answers are right and the index is whole afterwards."""
-    corpus = corpus_of(200)
-    open_index(tmp_path, corpus).purge([])
+    corpus = corpus_of(kind, 200)
+    opened(kind, tmp_path, corpus).purge([])
     names = sorted(path.name for path in tmp_path.iterdir() if path.name != manifest.LOCK)
     assert len(names) >= 3
     for name in names:
@@ -212,10 +198,10 @@ def test_damaged_files_are_made_again(tmp_path: Path, right: Answers, damage: st
             }[damage]
             path.unlink()
             path.write_bytes(broken)
-        index = open_index(tmp_path, corpus)
-        assert answers(index) == right, name
+        index = opened(kind, tmp_path, corpus)
+        assert kind.answers(index) == right, name
         index.purge([])
-        assert answers(open_index(tmp_path, corpus)) == right
+        assert kind.answers(opened(kind, tmp_path, corpus)) == right
 
 
 def test_files_are_told_apart(tmp_path: Path) -> None:
@@ -239,27 +225,27 @@ def test_files_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_written_is_searched_from_memory(
-    tmp_path: Path, right: Answers, monkeypatch: pytest.MonkeyPatch
+    kind: Kind, tmp_path: Path, right: Answers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Maintenance says what is wrong; searching works all the same, and nothing is read twice."""
     (tmp_path / "file").write_bytes(b"")
-    corpus = corpus_of(200)
-    index = open_index(tmp_path / "file" / "index", corpus)
+    corpus = corpus_of(kind, 200)
+    index = opened(kind, tmp_path / "file" / "index", corpus)
     with monkeypatch.context() as patch:
         patch.setattr(corpus, "rows", None)
         index.refresh()
-    corpus.add("one more")
+    kind.add(corpus, 201)
     index.refresh()
-    assert index.search("one more", 1).hits[0].ord == 201
+    assert kind.ids(index, 201, 1) == [201]
     corpus.erase(201)
-    index = open_index(tmp_path / "file" / "index", corpus_of(200))
-    assert answers(index) == right
-    with pytest.raises(StorageError, match="word index") as caught:
+    index = opened(kind, tmp_path / "file" / "index", corpus_of(kind, 200))
+    assert kind.answers(index) == right
+    with pytest.raises(StorageError, match=kind.what) as caught:
         index.maintain()
     assert caught.value.next_step
 
 
-def test_a_read_only_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_only_folder_is_named(kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the system refuses to write, the error is `StoreReadOnly`."""
     real = os.open
 
@@ -270,15 +256,61 @@ def test_a_read_only_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(os, "open", closed)
     with pytest.raises(StoreReadOnly):
-        open_index(tmp_path / "index", corpus_of(10)).maintain()
+        opened(kind, tmp_path / "index", corpus_of(kind, 10)).maintain()
 
 
-def test_a_full_disk_loses_nothing(tmp_path: Path, right: Answers, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_written_is_named(kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder without leave is `StoreReadOnly`, anything else a `StorageError`, with the next step."""
+    index = opened(kind, tmp_path, corpus_of(kind, 20))
+    for number, error in ((errno.EACCES, StoreReadOnly), (errno.EIO, StorageError)):
+        fail = lambda *_, number=number: (_ for _ in ()).throw(OSError(number, "no"))  # noqa: E731
+        monkeypatch.setattr(packing, "write", fail)
+        with pytest.raises(error) as caught:
+            index.maintain()
+        assert caught.value.next_step
+        index.refresh()
+        assert kind.ids(index, 7, 1) == [7]
+
+
+def test_a_full_disk_loses_nothing(
+    kind: Kind, tmp_path: Path, right: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever sync fails, the error names it, searches go on, and the next maintenance ends well."""
+    real = os.fsync
+    for failing in range(6):
+        corpus, calls = corpus_of(kind, 200), [0]
+        folder = tmp_path / str(failing)
+        index = opened(kind, folder, corpus_of(kind, 60))
+        index.maintain()
+        index = kind.make(folder, corpus)
+
+        def fsync(handle: int, failing: int = failing, calls: list[int] = calls) -> None:
+            calls[0] += 1
+            if calls[0] == failing + 1:
+                raise OSError(errno.ENOSPC, "no space")
+            real(handle)
+
+        monkeypatch.setattr(os, "fsync", fsync)
+        index.refresh()
+        assert kind.answers(index) == right
+        monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(errno.ENOSPC, "no space")))
+        corpus.erase(200)
+        index.refresh()
+        with pytest.raises(StoreFull):
+            index.purge([200])
+        monkeypatch.setattr(os, "fsync", real)
+        assert index.purge([200])
+        assert kind.answers(opened(kind, folder, corpus)) == kind.answers(index)
+
+
+def test_a_disk_that_fills_up_loses_nothing(
+    kind: Kind, tmp_path: Path, right: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """When writing breaks off anywhere, the old index stands, and the next maintenance makes up for it."""
-    corpus = corpus_of(150)
-    index = open_index(tmp_path, corpus)
+    corpus = corpus_of(kind, 150)
+    index = opened(kind, tmp_path, corpus)
     for number in range(151, 201):
-        corpus.add(text_of(number), session=1 + number // 10)
+        kind.add(corpus, number)
     index.refresh()
     real, calls = os.fsync, 0
     for failing in range(1, 6):
@@ -296,19 +328,19 @@ def test_a_full_disk_loses_nothing(tmp_path: Path, right: Answers, monkeypatch: 
             with pytest.raises(StoreFull, match="No space left"):
                 index.purge([])
         index.refresh()
-        assert answers(index) == right
+        assert kind.answers(index) == right
     monkeypatch.setattr(os, "fsync", real)
     index.refresh()
     index.purge([])
-    assert answers(open_index(tmp_path, corpus)) == right
+    assert kind.answers(opened(kind, tmp_path, corpus)) == right
 
 
-def test_a_budget_puts_large_merges_off(tmp_path: Path) -> None:
+def test_a_budget_puts_large_merges_off(kind: Kind, tmp_path: Path) -> None:
     """With a budget only merges of so many rows are done; without one, all that are due."""
-    corpus = ListCorpus()
-    index = open_index(tmp_path, corpus)
+    corpus = kind.empty()
+    index = opened(kind, tmp_path, corpus)
     for number in range(1, 16 * 6 + 1):
-        corpus.add(text_of(number))
+        kind.add(corpus, number)
         index.refresh()
         index.maintain(budget=10)
     many = index.stats().segments
@@ -316,125 +348,94 @@ def test_a_budget_puts_large_merges_off(tmp_path: Path) -> None:
     assert index.stats().segments < many
 
 
-def test_searches_go_on_during_a_long_merge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_searches_go_on_during_a_long_merge(
+    kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A long merge holds no lock that a search waits for, and its result is seen at the next refresh."""
-    monkeypatch.setattr(lexical, "SHORT_ROWS", 5)
-    corpus = ListCorpus()
-    index = open_index(tmp_path, corpus)
+    monkeypatch.setattr(kind.index, "SHORT_ROWS", 5)
+    corpus = kind.empty()
+    index = opened(kind, tmp_path, corpus)
     for number in range(1, 16 * 6 + 1):
-        corpus.add(text_of(number))
+        kind.add(corpus, number)
         index.refresh()
         index.maintain(budget=5)
-    many, wanted, during = index.stats().segments, answers(index), list[Answers]()
-    real = follow.merge_postings
+    many, wanted, during = index.stats().segments, kind.answers(index), list[Answers]()
+    real = getattr(*kind.merge)
 
     def merge(*arguments: object) -> object:
-        thread = threading.Thread(target=lambda: during.append(answers(index)))
+        thread = threading.Thread(target=lambda: during.append(kind.answers(index)))
         thread.start()
         thread.join(20)
-        return real(*arguments)  # type: ignore[arg-type]
+        return real(*arguments)  # type: ignore[no-any-return]
 
-    monkeypatch.setattr(follow, "merge_postings", merge)
+    monkeypatch.setattr(*kind.merge, merge)
     assert index.maintain()
     index.refresh()
     assert during
-    assert all(said == wanted for said in [*during, answers(index)])
+    assert all(said == wanted for said in [*during, kind.answers(index)])
     assert index.stats().segments < many
 
 
-SCRIPT = """
-import sys
-sys.path[:0] = sys.argv[1:2]
-from pathlib import Path
-from muniment.recall import follow
-from muniment.recall.analyzer import Analyzer
-from muniment.recall.corpus import ListCorpus
-from muniment.recall.lexical import WordIndex
-follow.TAIL_ROWS, follow.BACKLOG, follow.BLOCK_ROWS, follow.FAN_OUT = 4, 64, 50, 3
-spell = lambda n: str(n).translate(str.maketrans("0123456789", "bcdfghjkmp"))
-text_of = lambda n: f"common shared{spell(n % 7)} shared{spell(n % 31)} only{spell(n)}"
-corpus = ListCorpus()
-index = WordIndex(Path(sys.argv[2]), corpus, Analyzer())
-print("ready", flush=True)
-for number in range(1, int(sys.argv[3]) + 1):
-    corpus.add(text_of(number), session=1 + number // 10)
-    if number % 13 == 0:
-        corpus.set_live(number - 5, False)
-        corpus.set_live(number - 12, number % 2 == 0)
-    if number % 3 == 0:
-        index.refresh()
-        index.maintain()
-index.refresh()
-index.purge([])
-"""
-
-
-def final_corpus(rows: int) -> ListCorpus:
-    """What the script's corpus is in the end."""
-    corpus = ListCorpus()
-    for number in range(1, rows + 1):
-        corpus.add(text_of(number), session=1 + number // 10)
-        if number % 13 == 0:
-            corpus.set_live(number - 5, False)
-            corpus.set_live(number - 12, number % 2 == 0)
-    return corpus
-
-
-def start(folder: Path, rows: int) -> subprocess.Popen[str]:
+def start(kind: Kind, folder: Path, rows: int) -> subprocess.Popen[str]:
     """A process that writes and maintains."""
-    command = [sys.executable, "-c", SCRIPT, str(SOURCE), str(folder), str(rows)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    name = next(name for name, one in KINDS.items() if one is kind)
+    command = [sys.executable, "-m", followed.__name__, name, str(folder), str(rows)]
+    paths = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": paths}
+    )
 
 
-def test_a_kill_at_any_moment_leaves_a_good_index(tmp_path: Path) -> None:
+def test_a_kill_at_any_moment_leaves_a_good_index(kind: Kind, tmp_path: Path) -> None:
     """Killed in the middle of maintenance again and again, the folder opens and answers rightly every time."""
     rng = random.Random(5)
-    corpus = final_corpus(400)
-    wanted = answers(open_index(NOWHERE, corpus))
+    corpus = busy(kind, 400, kind.empty())
+    wanted = kind.answers(opened(kind, NOWHERE, corpus))
     for _ in range(12):
-        process = start(tmp_path, 400)
+        process = start(kind, tmp_path, 400)
         assert process.stdout is not None
         process.stdout.readline()
         time.sleep(rng.random() * 0.25)
         process.send_signal(signal.SIGKILL)
         process.wait()
         process.stdout.close()
-        assert answers(open_index(tmp_path, corpus)) == wanted
+        assert kind.answers(opened(kind, tmp_path, corpus)) == wanted
 
 
-def test_processes_maintain_at_once(tmp_path: Path) -> None:
+def test_processes_maintain_at_once(kind: Kind, tmp_path: Path) -> None:
     """Three processes that follow the same rows and maintain one folder end with one good index."""
-    processes = [start(tmp_path, 150) for _ in range(3)]
+    processes = [start(kind, tmp_path, 150) for _ in range(3)]
     for process in processes:
         assert process.wait(120) == 0
         assert process.stdout is not None
         process.stdout.close()
-    corpus = final_corpus(150)
-    index = open_index(tmp_path, corpus)
-    assert answers(index) == answers(open_index(NOWHERE, corpus))
+    corpus = busy(kind, 150, kind.empty())
+    index = opened(kind, tmp_path, corpus)
+    assert kind.answers(index) == kind.answers(opened(kind, NOWHERE, corpus))
     index.purge([])
     named = set(manifest.Manifest.load(tmp_path).sizes) | {manifest.NAME, manifest.LOCK}
     assert {path.name for path in tmp_path.iterdir()} == named
 
 
-def test_importing_the_index_brings_in_little() -> None:
+@pytest.mark.parametrize("module", ["lexical", "vectors"])
+def test_importing_the_index_brings_in_little(module: str) -> None:
     """Neither the stemmer nor a database comes with the import: a command line starts fast."""
-    code = "import sys, muniment.recall.lexical; print([m for m in ('Stemmer', 'apsw', 'sqlite3') if m in sys.modules])"
+    code = f"import sys, muniment.recall.{module}; "
+    code += "print([m for m in ('Stemmer', 'apsw', 'sqlite3') if m in sys.modules])"
     done = subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(SOURCE)!r}); {code}"],
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT / 'src')!r}); {code}"],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout.strip() == "[]"
 
 
 def test_the_list_corpus_keeps_the_contract() -> None:
-    """Rows in order, changes numbered, live members of a conversation in order of place."""
+    """Rows in order, changes numbered, what is erased stays gone."""
     corpus = ListCorpus()
     corpus.add("a", session=1, place=5)
     corpus.add("b", session=1, place=3)
     corpus.add("c", session=1, place=4)
     corpus.set_live(3, False)
-    assert corpus.session(1) == [(3, 2), (5, 1)]
     assert list(corpus.changes(0, 9)) == [(1, 3, False, False)]
     assert [row.ord for row in corpus.rows(1, 3)] == [2, 3]
     assert corpus.pick([3, 99]) == [Row(3, False, False, 1, 4, ("c",))]

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.recall.vector_reference import agree, cosines, ids
 
 from muniment.base.errors import InvalidInput, WrongDimension
-from muniment.recall import signatures, vector_follow, vectors
+from muniment.recall import follow, signatures, vector_follow, vectors
 from muniment.recall.vector_corpus import Array, ListVectors, VectorRow, pack_vector, unpack_vectors
 from muniment.recall.vectors import VectorIndex
 
@@ -89,8 +89,8 @@ def test_no_hit_is_asked_for(limit: int) -> None:
 
 def test_many_rows_are_found_through_signatures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 6,000 rows in several segments the ten nearest are found, filtered or not, and nothing else is compared."""
-    monkeypatch.setattr(vector_follow, "BLOCK_ROWS", 1500)
-    monkeypatch.setattr(vector_follow, "BACKLOG", 100)
+    monkeypatch.setattr(vector_follow.VectorFollower, "BLOCK_ROWS", 1500)
+    monkeypatch.setattr(follow, "BACKLOG", 100)
     corpus = corpus_of(clustered(6000, 96))
     for number in range(3, 600, 7):
         corpus.set_live(number, False)
@@ -298,7 +298,7 @@ def test_an_unwritable_folder_is_searched_from_memory(monkeypatch: pytest.Monkey
     index = opened(NOWHERE, corpus)
     assert index.stats().segments >= 1
     with monkeypatch.context() as patch:
-        patch.setattr(corpus, "vectors", None)
+        patch.setattr(corpus, "rows", None)
         index.refresh()
     corpus.add(clustered(1, 32, 6)[0])
     index.refresh()

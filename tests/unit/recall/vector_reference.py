@@ -16,7 +16,7 @@ def cosines(
     """The cosine of every row that a search may return, in float64."""
     asked = np.asarray(query, np.float64)
     found = {}
-    for row in corpus.vectors(0, corpus.watermark().last_ord):
+    for row in corpus.rows(0, corpus.watermark().last_ord):
         if row.vector is None or row.gone or not (row.live or past) or not allow(row.ord):
             continue
         vector = np.frombuffer(row.vector, "<f2").astype(np.float64)
