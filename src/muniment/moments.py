@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Opened = tuple[VersionRow, Remember]
     Open = Callable[[Sequence[VersionRow]], list[Opened]]
 
-READ = 50  # of the best records, whose texts are read for times
+READ = 20  # of the best records, whose texts are read for times
 
 
 def placed(bank: Bank, asked: Asked, open_rows: Open) -> Asked:
