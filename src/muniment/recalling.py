@@ -359,7 +359,8 @@ def _reason(rank: int | None, hit: Hit, row: VersionRow) -> str:
         own = (
             f"It holds {', '.join(words[:5])}." if words else "Only its conversation holds the query's words."
         )
-        return f"Rank {rank}. {own}"
+        then = {"told": " It speaks of the time asked for.", "valid": " It was valid at the time asked for."}
+        return f"Rank {rank}. {own}{''.join(said for name, said in then.items() if name in hit.signals)}"
     if row.state.name != "LIVE":
         return f"It matches, but it is {row.state.name.lower()}: only live records are recalled."
     return f"It matches, but ranks below the first {LIMITS.recall_limit} or does not pass the filters."

@@ -537,6 +537,7 @@ def test_a_text_that_speaks_of_the_day_asked_for_counts_as_said_then(ava: Agent)
     why = ava.why("painted boats in March 2019", hits["all of them"].record.id)
     assert why.hit is not None
     assert why.hit.signals["told"] == 1.5
+    assert why.reason.endswith("It speaks of the time asked for.")
     assert why.rank == hits["all of them"].signals["rank"]
     off = ava.recall("painted boats in March 2019", dates="off")
     assert not any({"told", "valid"} & set(hit.signals) for hit in off)
