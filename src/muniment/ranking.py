@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from muniment.embed.base import Vectors
     from muniment.recall.dates import Span
+    from muniment.recall.events import Event
     from muniment.recall.fusion import Background
     from muniment.recall.lexical import Scored
     from muniment.trust import Weights
@@ -31,13 +32,17 @@ _NO_EMBEDDER = "no embedder is configured"
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A candidate: its row number, its score in 0..1, what speaks for it by words and by meaning, and to a reranker."""
+    """A candidate: its row number, its score in 0..1, what speaks for it by words, by meaning and to a reranker.
+
+    `told` is why it is favoured for what it says (`told`, `valid`), and by how much.
+    """
 
     ord: int
     score: float
     words: Scored | None
     cosine: float | None = None
     reread: float | None = None
+    told: tuple[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,8 @@ class Asked:
         degraded: Why less is done than was asked for, or None.
         spans: The times that it names, as far as they are to count.
         only: Whether nothing else is an answer than what was said then.
+        named: The times as it names them, for which texts are read; empty where they don't count.
+        event: What it names in place of a time; None where it names none, or where that doesn't count.
     """
 
     text: str
@@ -59,6 +66,8 @@ class Asked:
     degraded: str | None = None
     spans: tuple[Span, ...] = ()
     only: bool = False
+    named: tuple[Span, ...] = ()
+    event: Event | None = None
 
 
 def ask(bank: Bank, text: str, mode: str | None, dates: str | None = None) -> Asked:
@@ -80,17 +89,32 @@ def ask(bank: Bank, text: str, mode: str | None, dates: str | None = None) -> As
         choice(dates, DATES, "dates")
     if not text.strip():
         return Asked(text, RECENT)
+    from muniment.recall.events import event_in
+
     dates = dates or bank.host.settings.dates
-    spans = () if dates == "off" else named_times(text, bank.host.clock.now_ms(), wide=dates == "boost")
-    return replace(_ask(bank, text, mode), spans=spans, only=dates == "filter" and bool(spans))
+    asked = _ask(bank, text, mode)
+    if dates == "off":
+        return asked
+    named = named_times(text, bank.host.clock.now_ms(), wide=False)
+    if dates == "filter":
+        return replace(asked, spans=named, only=bool(named))
+    if named:
+        return replace(asked, spans=_widened(named), named=named)
+    return replace(asked, event=event_in(text))
 
 
 def named_times(text: str, now_ms: int, *, wide: bool = True) -> tuple[Span, ...]:
     """The times that a question names; `wide`: with the days after, in which they are still told of."""
-    from muniment.recall.dates import later, spans
+    from muniment.recall.dates import spans
 
     found = spans(text, now_ms)
-    return later(found) if wide else found
+    return _widened(found) if wide else found
+
+
+def _widened(found: tuple[Span, ...]) -> tuple[Span, ...]:
+    from muniment.recall.dates import later
+
+    return later(found)
 
 
 def _ask(bank: Bank, text: str, mode: str | None) -> Asked:

@@ -14,6 +14,7 @@ from muniment.corpus import speakers_of
 from muniment.favour import favoured
 from muniment.ledger.acts import Remember
 from muniment.ledger.authority import Authority
+from muniment.moments import READ, placed, reads_texts, told
 from muniment.pairing import paired
 from muniment.query import Where, choice
 from muniment.ranking import MODES, RECENT, Asked, Ranked, ask, rank, weighed
@@ -82,6 +83,7 @@ class Recaller:
         asked = ask(self._bank, query, mode, dates)
         if asked.mode == RECENT:
             return self._recent(rule, where.past, limit, authority)
+        asked = placed(self._bank, asked, self._reader.open)
         weights = None if weigh is None else weigh()
         look = _Look(limit, where.past, context, self._reranks(rerank), floor, weights)
         return self._ranked(asked, rule, look, authority)
@@ -124,7 +126,8 @@ class Recaller:
         top = reranking.options.top if look.rerank and reranking is not None else 0
         moved = bool(self._bank.host.settings.feedback_weight)
         words = Words()
-        wanted = max(look.limit, top, LOOKED if look.floor or moved else 0)
+        dated = reads_texts(self._bank, asked)
+        wanted = max(look.limit, top, LOOKED if look.floor or moved else 0, READ if dated else 0)
         depth = wanted + 4
         while True:
             found = rank(self._bank, asked, depth, allow, past=look.past, context=look.context)[:depth]
@@ -137,6 +140,8 @@ class Recaller:
             if len(found) < depth or (len(opened) >= wanted and scores[opened[-1][0].ord] >= least):
                 break
             depth *= 4
+        if dated:
+            found, opened = told(self._bank, asked, found, opened)
         if look.floor:
             opened = standing(self._bank, asked, {one.ord: one for one in found}, opened)
         if moved:
@@ -312,8 +317,11 @@ class Recaller:
         row = exact or self._reader.shown(group, authority)
         rule = self._reader.filter(where, authority)
         opened = self._reader.open([row])
-        asked = ask(self._bank, query, None)
+        asked = placed(self._bank, ask(self._bank, query, None), self._reader.open)
         found = rank(self._bank, asked, LIMITS.recall_limit, self._mask(rule), past=where.past, context=True)
+        if reads_texts(self._bank, asked):
+            best = self._first(self._shown(found, authority, past=where.past), READ)
+            found = told(self._bank, asked, found, best)[0]
         if self._reranks(None) and (reranking := self._bank.host.reranking) is not None:
             best = self._first(self._shown(found, authority, past=where.past), reranking.options.top)
             found = reranked(reranking, query, found, best)[0]
@@ -351,7 +359,8 @@ def _reason(rank: int | None, hit: Hit, row: VersionRow) -> str:
         own = (
             f"It holds {', '.join(words[:5])}." if words else "Only its conversation holds the query's words."
         )
-        return f"Rank {rank}. {own}"
+        then = {"told": " It speaks of the time asked for.", "valid": " It was valid at the time asked for."}
+        return f"Rank {rank}. {own}{''.join(said for name, said in then.items() if name in hit.signals)}"
     if row.state.name != "LIVE":
         return f"It matches, but it is {row.state.name.lower()}: only live records are recalled."
     return f"It matches, but ranks below the first {LIMITS.recall_limit} or does not pass the filters."
@@ -376,6 +385,8 @@ def _signals(found: Ranked, number: int) -> dict[str, float]:
     if (words := found.words) is not None:
         parts = {"word": words.word, "window": words.window, "session": words.session}
         signals |= {"text": words.weight * sum(parts.values()), **parts, **dict(words.favours)}
+    if found.told is not None:
+        signals |= [found.told]
     if found.reread is not None:
         signals["rerank"] = found.reread
     return {**signals, "rank": float(number)}

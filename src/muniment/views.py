@@ -126,7 +126,8 @@ class Hit:
         score: 0..1. By words, the share of the best score that any record could reach for this query; by meaning,
             the cosine; by both, what each adds by the best of its side; 1.0 for `recent`.
         signals: Raw scores by name: `text`, the sum of `word`, `window` and `session`, multiplied by what of `speaker`,
-            `assistant` and `dated` concerns the record; `cosine`; and `rank`.
+            `assistant` and `dated` concerns the record; `told` or `valid`, what the score is multiplied by where the
+            text speaks of the time asked for, or it held then; `cosine`; and `rank`.
         snippet: Part of the text around the words that matched.
         highlights: (start, end) character offsets into `snippet`.
         terms: Where the score comes from, term by term.

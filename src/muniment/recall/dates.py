@@ -1,13 +1,13 @@
 """The time that a question speaks of: "on 7 March 2023", "in May", "two weeks ago" (English, and ISO 8601).
 
 Pure functions: the moment of asking is passed in. A day is the calendar day in UTC. What names no year means any year;
-what can't be placed without knowing the world ("before the move") means nothing here and is left to the words.
+what happened names no time here ("before the move"): when that was, only records can tell (see `events`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
 
@@ -16,9 +16,13 @@ YEARS_AHEAD = 1  # of a month without a year: as far as next year
 CHARS = 2000  # of a question that are read
 MOST = 8  # times that one question names
 MOST_BACK = 1200  # units of "ago", so that no number leads out of the calendar
+BEGINNING, END = (
+    0,
+    253_370_764_800_000,
+)  # of all times, in Unix ms: the epoch, and the beginning of the year 9999
 LATER_MS = 7 * 86_400_000  # what was done on a day is still told within the week after it
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
     "december",
@@ -57,7 +61,7 @@ def spans(question: str, now_ms: int) -> tuple[Span, ...]:
         now_ms: When it is asked, from which "last week" is counted; Unix milliseconds.
     """
     text = question[:CHARS].casefold()
-    today = (_EPOCH + timedelta(milliseconds=max(0, min(now_ms, _LAST_MS)))).date()
+    today = (EPOCH + timedelta(milliseconds=max(0, min(now_ms, END)))).date()
     found: list[Span] = []
     taken: list[tuple[int, int]] = []
     named = 0
@@ -80,6 +84,11 @@ def later(found: tuple[Span, ...], by_ms: int = LATER_MS) -> tuple[Span, ...]:
     return _joined([Span(span.start, span.end + by_ms) for span in found])
 
 
+def open_ended(found: Sequence[Span]) -> bool:
+    """Whether times (in order) are a side of one, before or after it: they have no beginning, or no end."""
+    return bool(found) and (found[0].start <= BEGINNING or found[-1].end >= END)
+
+
 _OPEN = re.compile(r"\b(?P<way>since|after|before|until|till|prior to)\s+(?:the\s+)?(?:\w+\s+of\s+)?$")
 
 
@@ -90,10 +99,10 @@ def _bounded(found: list[Span], lead: str, first: bool) -> list[Span]:
         return found
     span = found[0]
     if way["way"] == "since":
-        return [Span(span.start, _LAST_MS)]
+        return [Span(span.start, END)]
     if way["way"] == "after":
-        return [Span(span.end, _LAST_MS)]
-    return [Span(0, span.end if way["way"] in {"until", "till"} else span.start)]
+        return [Span(span.end, END)]
+    return [Span(BEGINNING, span.end if way["way"] in {"until", "till"} else span.start)]
 
 
 def _joined(found: list[Span]) -> tuple[Span, ...]:
@@ -110,10 +119,7 @@ def _joined(found: list[Span]) -> tuple[Span, ...]:
 
 
 def _ms(day: date) -> int:
-    return int((datetime(day.year, day.month, day.day, tzinfo=UTC) - _EPOCH).total_seconds() * 1000)
-
-
-_LAST_MS = 253_370_764_800_000  # the beginning of the year 9999
+    return int((datetime(day.year, day.month, day.day, tzinfo=UTC) - EPOCH).total_seconds() * 1000)
 
 
 def _between(start: date, end: date) -> Span:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from muniment.recall.dates import open_ended
 from muniment.recall.speakers import ASSISTANT, FIELD, USER, asks_assistant, role_key
 
 if TYPE_CHECKING:
@@ -25,11 +26,13 @@ class FavourWeights:
         speaker: Where the question names its speaker, and not all speakers of the bank.
         assistant: Where an assistant said it, in a bank where users spoke too, unless the question asks for that.
         dated: Where it was said at a time that the question names.
+        side: Where it was said before or after a time or an event that the question names: that is wide, and says less.
     """
 
     speaker: float = 1.5
     assistant: float = 0.8
     dated: float = 1.5
+    side: float = 1.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,7 @@ def favours_of(
         rows, live = follower.holders((role_key(ASSISTANT),))
         if live and follower.holders((role_key(USER),))[1]:
             found.append(Favour("assistant", weights.assistant, rows))
-    if weights.dated != 1 and spans:
-        found.append(Favour("dated", weights.dated, edges=inside(spans)))
+    weight = weights.side if open_ended(spans) else weights.dated
+    if weight != 1 and spans:
+        found.append(Favour("dated", weight, edges=inside(spans)))
     return found

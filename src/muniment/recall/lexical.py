@@ -9,7 +9,7 @@ file is missing, damaged, foreign or made under other settings.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -153,7 +153,7 @@ class WordIndex(FollowingIndex[WordFollower]):
                 f"weights out of range: {context}",
                 "Use neighbours in 0..1, full of 1 or more, people above 0, the others 0 or more.",
             )
-        if favours is not None and min(favours.speaker, favours.assistant, favours.dated) <= 0:
+        if favours is not None and min(astuple(favours)) <= 0:
             raise InvalidInput(f"weights out of range: {favours}", "Use weights above 0; 1 favours nothing.")
         self.analyzer = analyzer
         self.formula = Formula(k1, b, exact if analyzer.surfaces else 0.0, context)

@@ -515,6 +515,84 @@ def test_a_time_in_the_question_boosts_or_filters(ava: Agent) -> None:
         ava.recall("boats", dates="sometimes")
 
 
+def test_a_text_that_speaks_of_the_day_asked_for_counts_as_said_then(ava: Agent) -> None:
+    """A record that names the day, or that was valid then; `why` says so too, and `off` takes times for words."""
+    day = 24 * HOUR
+    ava.remember_many(
+        [
+            Draft("we painted boats on 3 March 2019, all of them", created=START_MS),
+            Draft("we painted boats, they shine now", created=START_MS - day),
+            Draft(
+                "we painted boats, red was in", created=START_MS, valid_from=0, valid_until=1_700_000_000_000
+            ),
+        ]
+    )
+    plain = ava.recall("when were the boats painted that shine")
+    assert "shine" in plain[0].record.text
+    hits = {hit.record.text.split(", ")[1]: hit for hit in ava.recall("painted boats in March 2019")}
+    assert hits["all of them"].signals["told"] == 1.5
+    assert hits["red was in"].signals["valid"] == 1.5
+    assert not {"told", "valid", "dated"} & set(hits["they shine now"].signals)
+    assert list(hits)[-1] == "they shine now"
+    why = ava.why("painted boats in March 2019", hits["all of them"].record.id)
+    assert why.hit is not None
+    assert why.hit.signals["told"] == 1.5
+    assert why.reason.endswith("It speaks of the time asked for.")
+    assert why.rank == hits["all of them"].signals["rank"]
+    off = ava.recall("painted boats in March 2019", dates="off")
+    assert not any({"told", "valid"} & set(hit.signals) for hit in off)
+
+
+def test_an_event_of_the_bank_places_a_question(ava: Agent) -> None:
+    """What was said on its side of the event is favoured; nothing is left out, and a filter needs a time."""
+    day = 24 * HOUR
+    ava.remember_many(
+        [
+            Draft("lunch is at noon", created=START_MS - 9 * day),
+            Draft("yesterday we moved to the harbour office", created=START_MS - 5 * day),
+            Draft("lunch is at one", created=START_MS - 2 * day),
+        ]
+    )
+    before = ava.recall("when is lunch before we moved to the harbour office")
+    after = ava.recall("when is lunch since we moved to the harbour office")
+    weight = {hit.record.text: hit.signals.get("dated") for hit in before}
+    assert weight["lunch is at noon"] == 1.25
+    assert weight["lunch is at one"] is None
+    lunches = [text for text in texts(after) if text.startswith("lunch")]
+    assert lunches == ["lunch is at one", "lunch is at noon"]
+    why = ava.why("when is lunch before we moved to the harbour office", before[0].record.id)
+    assert why.rank == 1
+    only = ava.recall("when is lunch before we moved to the harbour office", dates="filter")
+    assert len(only) == 3
+    assert not any("dated" in hit.signals for hit in only)
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    words=st.lists(
+        st.sampled_from(["boats", "painted", "red", "noon", "lunch", "harbour", "moved"]), min_size=2
+    )
+)
+def test_a_question_without_times_ranks_as_if_there_were_none(ava: Agent, words: list[str]) -> None:
+    """Texts that speak of times change nothing where none is asked for."""
+    if not ava.recall(""):
+        ava.remember_many(
+            [
+                Draft("boats painted red on 3 March 2019", created=START_MS - HOUR),
+                Draft(
+                    "lunch at noon, the harbour moved yesterday", created=START_MS - 2 * HOUR, valid_from=5
+                ),
+                Draft("red lunch, painted harbour", created=START_MS),
+            ]
+        )
+    question = " ".join(words)
+    ranked = [
+        [(hit.record.id, hit.score, dict(hit.signals)) for hit in ava.recall(question, dates=dates)]
+        for dates in ("boost", "off")
+    ]
+    assert ranked[0] == ranked[1]
+
+
 def test_what_says_the_same_is_shown_once(ava: Agent) -> None:
     """The hit names the others, the answer is still full, and a contradiction is shown."""
     copies = [ava.remember(f"the red boat leaves the harbour each morning{'!' * n}").id for n in range(4)]
