@@ -78,7 +78,7 @@ def _models(bank: Bank) -> Iterator[tuple[str, int]]:
 
     mark = bank.store.watermark()
     for model in bank.store.models():
-        rows = BankVectors(bank, model).vectors(0, mark.last_ord)
+        rows = BankVectors(bank, model).rows(0, mark.last_ord)
         first = next((row.vector for row in rows if row.live and row.vector is not None), None)
         if first is not None:
             yield model, len(first) // 2
