@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
 
 import muniment
+from muniment import sharing
 from muniment.archive import tree
 from muniment.archive.source import Chunk, Download, Outline, fetch
 from muniment.base.errors import InvalidInput, UnknownBlob, Unreachable
@@ -49,10 +50,24 @@ def by_folder(home: Path) -> Iterator[str]:
     yield str(home)
 
 
-@pytest.mark.parametrize("way", [by_folder, served], ids=["folder", "http"])
-def test_a_pack_is_given_proved_and_fetched(
-    owner: muniment.Peer, tmp_path: Path, way: Callable[[Path], contextmanager[str]]
-) -> None:
+@contextmanager
+def by_iroh(home: Path) -> Iterator[str]:
+    """The address of a holder that serves over iroh."""
+    pytest.importorskip("iroh", reason="needs the extra p2p")
+    with served(home, iroh="127.0.0.1:0"), muniment.open(home) as peer:
+        yield next(address for address in sharing.addresses(peer) if address.startswith("iroh:"))
+
+
+Way = Callable[[Path], AbstractContextManager[str]]
+WAYS = [
+    pytest.param(by_folder, id="folder"),
+    pytest.param(served, id="http"),
+    pytest.param(by_iroh, id="iroh"),
+]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_pack_is_given_proved_and_fetched(owner: muniment.Peer, tmp_path: Path, way: Way) -> None:
     """By each way: a receipt that counts, a proof, and the text after all packs here are lost."""
     with way(holder(tmp_path / "holder", owner)) as address:
         (given,) = Custody(owner).offer(address)
@@ -66,9 +81,9 @@ def test_a_pack_is_given_proved_and_fetched(
         assert owner.agent("ava").fetch("report").text == TEXT
 
 
-@pytest.mark.parametrize("way", [by_folder, served], ids=["folder", "http"])
+@pytest.mark.parametrize("way", WAYS)
 def test_a_holder_that_lost_a_pack_raises_an_alarm_and_another_gets_it(
-    owner: muniment.Peer, tmp_path: Path, way: Callable[[Path], contextmanager[str]]
+    owner: muniment.Peer, tmp_path: Path, way: Way
 ) -> None:
     """The receipt counts no more; a holder that is known for another pack takes this one too."""
     agent = owner.agent("ava")
@@ -169,6 +184,10 @@ class Liar:
         """A flipped one."""
         chunk = self._honest.chunk(blob, number)
         return Chunk(bytes([chunk.data[0] ^ 1]) + chunk.data[1:], chunk.path)
+
+    def close(self) -> None:
+        """Of the honest one."""
+        self._honest.close()
 
 
 def test_a_holder_that_lies_is_named_and_skipped(owner: muniment.Peer, tmp_path: Path) -> None:
