@@ -14,10 +14,11 @@ from muniment.archive import custody, tree
 from muniment.archive.custody import SAMPLE, Challenge
 from muniment.archive.options import DAY_MS, size
 from muniment.archive.pack import directory_of
-from muniment.archive.source import Download, fetch
+from muniment.archive.source import fetch
 from muniment.base.errors import InvalidInput, MunimentError, StorageError, UnknownBlob
 from muniment.base.ids import BlobName, blob_text, parse_blob
 from muniment.custody_desk import signer
+from muniment.custody_download import resumed
 from muniment.custody_links import Ask, asked, check_holder, link_to
 from muniment.custody_views import (
     Accepted,
@@ -251,7 +252,10 @@ class Custody:
         try:
             return self._room.packs.blobs.get(blob)
         except (UnknownBlob, StorageError):
-            return fetch(Download(blob), [*self._room.sources, *self._room.holders()])
+            download = resumed(self._peer, blob)
+            data = fetch(download, [*self._room.sources, *self._room.holders()])
+            download.chunks.clear()
+            return data
 
     def _prove(self, ask: Ask, row: Given) -> None:
         me, entropy = self._peer.owner(), self._peer.host.entropy
