@@ -25,21 +25,21 @@ class Options:
         older_than: Archive what was said longer ago, ms; None: age does not matter.
         larger_than: Leave texts of up to so many bytes where they are: their stubs are hardly smaller.
         unused_for: Archive what was not recalled on this peer for so long, ms; None: nobody counts.
-        challenge: How often each holder of packs has to prove them while `muniment serve` runs, ms; None: never.
         copies: Other holders that have to be known before this peer may be without both text and blob.
         grace: How long a pack that nothing needs is kept, ms.
         store: `folder` (in the peer folder), or `s3://…`, `gs://…`, `az://…`.
         options: What the provider of an object store needs beside its credentials.
+        challenge: How often each holder of packs has to prove them while `muniment serve` runs, ms; None: never.
     """
 
     older_than: int | None = None
     larger_than: int = 1024
     unused_for: int | None = None
-    challenge: int | None = 7 * DAY_MS
     copies: int = 2
     grace: int = 7 * DAY_MS
     store: str = FOLDER
     options: Mapping[str, Any] | None = None
+    challenge: int | None = 7 * DAY_MS
 
     @property
     def automatic(self) -> bool:
