@@ -18,6 +18,7 @@ from benchmarks import (
     authority,
     cold,
     common,
+    custody,
     ingest,
     mcp,
     memory,
@@ -53,7 +54,7 @@ NAMES = (
         "moving",
         "web",
     ),
-    *("locomo", "vectors", "scale", "fusion", "auto_recall", "recall", "integrity", "archive"),
+    *("locomo", "vectors", "scale", "fusion", "auto_recall", "recall", "integrity", "archive", "custody"),
 )
 OWN_TABLES = {"words", "locomo", "vectors", "scale", "fusion", "auto_recall", "recall", "integrity"}
 
@@ -68,6 +69,7 @@ ALONE = {
     "transports": transports,
     "web": web,
     "moving": moving,
+    "custody": custody,
 }
 
 

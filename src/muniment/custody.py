@@ -14,10 +14,11 @@ from muniment.archive import custody, tree
 from muniment.archive.custody import SAMPLE, Challenge
 from muniment.archive.options import DAY_MS, size
 from muniment.archive.pack import directory_of
-from muniment.archive.source import Download, fetch
+from muniment.archive.source import fetch
 from muniment.base.errors import InvalidInput, MunimentError, StorageError, UnknownBlob
 from muniment.base.ids import BlobName, blob_text, parse_blob
 from muniment.custody_desk import signer
+from muniment.custody_download import resumed
 from muniment.custody_links import Ask, asked, check_holder, link_to
 from muniment.custody_views import (
     Accepted,
@@ -27,6 +28,7 @@ from muniment.custody_views import (
     Holding,
     Keeping,
     Outcome,
+    ends_soon,
     status_of,
 )
 from muniment.identity.did import parse_did, to_did
@@ -121,9 +123,9 @@ class Custody:
             rows = [row for row in rows if row.blob == parse_blob(blob)]
             if not rows:
                 raise UnknownBlob(f"nobody keeps {blob}", "Give it away: muniment custody offer")
-        outcomes = [self._challenge(row) for row in rows]
+        outcomes = [self.prove(row) for row in rows]
         again = [
-            self._holding(row) for name in dict.fromkeys(row.blob for row in rows) for row in self._mend(name)
+            self._holding(row) for name in dict.fromkeys(row.blob for row in rows) for row in self.mend(name)
         ]
         return Challenged(outcomes, again)
 
@@ -134,6 +136,66 @@ class Custody:
         lines = [] if store is None else store.log()
         names = self._mine()
         return status_of(names, given, lines, self._room.options.copies, self._now())
+
+    # One step each, for who does them by and by
+
+    def prove(self, row: Given) -> Outcome:
+        """Let one holder prove one pack, and note how it went.
+
+        Raises:
+            StorageError: It can't be noted.
+        """
+        store = self._peer.made_store().custody
+        alarm: str | None = None
+        try:
+            with link_to(self._peer, row.address) as ask:
+                self._prove(ask, row)
+        except StorageError:
+            raise
+        except MunimentError as error:
+            alarm = error.message[:200]
+        if row.until <= self._now():
+            alarm = "its term is over"
+        store.judge(row.blob, row.holder, self._now(), alarm, alarm or "proven")
+        return Outcome(blob_text(row.blob), to_did(row.holder), row.address, alarm is None, alarm)
+
+    def mend(self, blob: BlobName) -> Sequence[Given]:
+        """Give a pack to other holders that are known, until as many as are wanted are in order.
+
+        Raises:
+            StorageError: What is known of it can't be read.
+        """
+        store, now = self._peer.made_store().custody, self._now()
+        rows = store.given()
+        mine = [row for row in rows if row.blob == blob]
+        if all(row.alarm is None for row in mine):
+            return []
+        until = max(now + 90 * DAY_MS, *(row.until for row in mine)) - _LEFT_MS
+        tried = {row.address for row in mine}
+        found: list[Given] = []
+        for address in dict.fromkeys(row.address for row in rows if row.address not in tried):
+            if store.holders_of(blob, now) >= self._room.options.copies:
+                break
+            with suppress(MunimentError), link_to(self._peer, address) as ask:
+                found.append(self._give(ask, address, blob, until))
+        return found
+
+    def due(self) -> Sequence[Given]:
+        """The receipts for packs that this peer needs and of whose term less than a quarter is left."""
+        store, now = self._standing(), self._now()
+        rows = [] if store is None else [row for row in store.given() if ends_soon(row, now)]
+        mine = set(self._mine()) if rows else set()
+        return [row for row in rows if row.blob in mine]
+
+    def renew(self, row: Given) -> Given:
+        """Ask a holder for a new term, as long as the one that ends.
+
+        Raises:
+            UnknownBlob | RefusedProof | Unreachable | SyncError | StorageError: As for `offer`.
+        """
+        length = row.until - custody.read_receipt(row.receipt).at
+        with link_to(self._peer, row.address) as ask:
+            return self._give(ask, row.address, row.blob, self._now() + length)
 
     # Inside
 
@@ -190,22 +252,10 @@ class Custody:
         try:
             return self._room.packs.blobs.get(blob)
         except (UnknownBlob, StorageError):
-            return fetch(Download(blob), [*self._room.sources, *self._room.holders()])
-
-    def _challenge(self, row: Given) -> Outcome:
-        store = self._peer.made_store().custody
-        alarm: str | None = None
-        try:
-            with link_to(self._peer, row.address) as ask:
-                self._prove(ask, row)
-        except StorageError:
-            raise
-        except MunimentError as error:
-            alarm = error.message[:200]
-        if row.until <= self._now():
-            alarm = "its term is over"
-        store.judge(row.blob, row.holder, self._now(), alarm, alarm or "proven")
-        return Outcome(blob_text(row.blob), to_did(row.holder), row.address, alarm is None, alarm)
+            download = resumed(self._peer, blob)
+            data = fetch(download, [*self._room.sources, *self._room.holders()])
+            download.chunks.clear()
+            return data
 
     def _prove(self, ask: Ask, row: Given) -> None:
         me, entropy = self._peer.owner(), self._peer.host.entropy
@@ -216,23 +266,6 @@ class Custody:
         _, said = asked(ask, "prove", ["proof"], said=custody.to_bytes(challenge))
         proof, receipt = custody.read_proof(said["said"]), custody.read_receipt(row.receipt)
         custody.check_proof(proof, challenge, receipt, self._now())
-
-    def _mend(self, blob: BlobName) -> Sequence[Given]:
-        """Give a pack to other holders that are known, until as many as are wanted are in order."""
-        store, now = self._peer.made_store().custody, self._now()
-        rows = store.given()
-        mine = [row for row in rows if row.blob == blob]
-        if all(row.alarm is None for row in mine):
-            return []
-        until = max(now + 90 * DAY_MS, *(row.until for row in mine)) - _LEFT_MS
-        tried = {row.address for row in mine}
-        found: list[Given] = []
-        for address in dict.fromkeys(row.address for row in rows if row.address not in tried):
-            if store.holders_of(blob, now) >= self._room.options.copies:
-                break
-            with suppress(MunimentError), link_to(self._peer, address) as ask:
-                found.append(self._give(ask, address, blob, until))
-        return found
 
 
 def _check_days(days: int) -> None:

@@ -24,6 +24,12 @@ def signer(peer: Peer, key: bytes) -> Sign:
     return lambda domain, message: peer.host.keyring.sign(key, domain, message)
 
 
+def knows(peer: Peer, key: bytes) -> bool:
+    """Whether a peer keeps, or kept, blobs for a key; looking makes nothing."""
+    store = peer.standing_store()
+    return store is not None and any(row.owner == key for row in store.custody.allowed())
+
+
 class CustodyDesk:
     """Answers owners. Whoever calls it has made sure that `key` asks."""
 
@@ -32,15 +38,11 @@ class CustodyDesk:
         self._store = peer.made_store().custody
         self._key = peer.owner()
 
-    def knows(self, key: bytes) -> bool:
-        """Whether blobs are, or were, kept for a key."""
-        return any(row.owner == key for row in self._store.allowed())
-
     def answer(self, key: bytes, question: bytes) -> bytes:
         """The answer to a question of a key; what is wrong with it is said, and nothing is kept then."""
         try:
             kind, said = read(question)
-            if not self.knows(key):
+            if not knows(self._peer, key):
                 return write("no", why="this peer keeps nothing for that key")
             return self._answer(kind, key, said)
         except (NotFound, BlobDamaged):  # their messages say where things lie here

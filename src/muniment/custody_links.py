@@ -1,10 +1,10 @@
-"""Ways from an owner of blobs to a holder: over HTTP, or a peer folder on a disk that is at hand (section 9)."""
+"""Ways from an owner of blobs to a holder: over HTTP, iroh, or a peer folder on a disk that is at hand (section 9)."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ def check_holder(address: str) -> str:
     Raises:
         InvalidInput: It is neither, or no peer's folder.
     """
-    if address.startswith(("http://", "https://")):
+    if address.startswith(("http://", "https://", "iroh:")):
         from muniment.sync.ticket import check_address
 
         return check_address(address)
@@ -35,7 +35,7 @@ def check_holder(address: str) -> str:
     if "://" in address or not (folder / "peer.db").exists():
         raise InvalidInput(
             f"no holder is at {address[:120]!r}",
-            "Give the address of its `muniment serve` (https://…), or another peer's folder.",
+            "Give the address of its `muniment serve` (https://… or iroh:…), or another peer's folder.",
         )
     return str(folder)
 
@@ -48,6 +48,12 @@ def link_to(peer: Peer, address: str) -> Iterator[Ask]:
         InvalidInput: The address is of no use here.
         Unreachable: Nobody is there; over HTTP the first question says so.
     """
+    if address.startswith("iroh:"):
+        from muniment.custody_channel import channel
+
+        with channel(peer, address) as ask:
+            yield ask
+        return
     if "://" not in address:
         with _folder(peer, address) as ask:
             yield ask
@@ -100,26 +106,43 @@ def asked(ask: Ask, kind: str, due: Sequence[str], **fields: Any) -> tuple[str, 
 
 
 class HolderSource:
-    """A holder as somebody whom blobs may be fetched from; see `BlobSource`."""
+    """A holder as somebody whom blobs may be fetched from, over one link; see `BlobSource`."""
 
     def __init__(self, peer: Peer, address: str) -> None:
         self.name, self._peer = address, peer
+        self._open = ExitStack()
+        self._ask: Ask | None = None
 
     def outline(self, blob: BlobName) -> Outline | None:
         """See `BlobSource`."""
         from muniment.archive.source import Outline
 
-        with link_to(self._peer, self.name) as ask:
-            _, said = asked(ask, "outline", ["described"], blob=blob)
+        _, said = asked(self._link(), "outline", ["described"], blob=blob)
         return Outline(said["size"], said["root"])
 
     def chunk(self, blob: BlobName, number: int) -> Chunk:
         """See `BlobSource`."""
         from muniment.archive.source import Chunk
 
-        with link_to(self._peer, self.name) as ask:
-            _, said = asked(ask, "get", ["chunk"], blob=blob, number=number)
+        _, said = asked(self._link(), "get", ["chunk"], blob=blob, number=number)
         return Chunk(said["data"], said["path"])
+
+    def close(self) -> None:
+        """See `BlobSource`."""
+        self._ask = None
+        self._open.close()
+
+    def _link(self) -> Ask:
+        if self._ask is None:
+            self._ask = self._open.enter_context(link_to(self._peer, self.name))
+        return self._ask
+
+
+def alarms(peer: Peer) -> int:
+    """How many receipts of a peer's holders do not count."""
+    store, now = peer.standing_store(), peer.host.clock.now_ms()
+    rows = [] if store is None else store.custody.given()
+    return sum(row.alarm is not None or row.until <= now for row in rows)
 
 
 def wire(peer: Peer) -> None:

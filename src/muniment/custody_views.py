@@ -173,3 +173,8 @@ def status_of(
 
 def _alarm(row: Given, now: int) -> str:
     return row.alarm or ("its term is over" if row.until <= now else "")
+
+
+def ends_soon(row: Given, now: int) -> bool:
+    """Whether less than a quarter of a receipt's term is left."""
+    return row.until - now < (row.until - row.since) // 4

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 import muniment
+from muniment import sharing
 from muniment.archive import tree
+from muniment.archive.custody_messages import read, write
 from muniment.archive.source import Chunk, Download, Outline, fetch
+from muniment.base import codec
 from muniment.base.errors import InvalidInput, UnknownBlob, Unreachable
 from muniment.base.ids import BlobName, parse_blob
 from muniment.custody import Custody
-from muniment.custody_desk import CustodyDesk
-from muniment.custody_links import HolderSource
+from muniment.custody_channel import PROTOCOL
+from muniment.custody_desk import CustodyDesk, signer
+from muniment.custody_links import HolderSource, link_to
 from muniment.identity.did import to_did
+from muniment.rounds import caller
 from muniment.testing.clock import FixedClock
 from muniment.testing.entropy import SeededEntropy
 
@@ -49,10 +54,24 @@ def by_folder(home: Path) -> Iterator[str]:
     yield str(home)
 
 
-@pytest.mark.parametrize("way", [by_folder, served], ids=["folder", "http"])
-def test_a_pack_is_given_proved_and_fetched(
-    owner: muniment.Peer, tmp_path: Path, way: Callable[[Path], contextmanager[str]]
-) -> None:
+@contextmanager
+def by_iroh(home: Path) -> Iterator[str]:
+    """The address of a holder that serves over iroh."""
+    pytest.importorskip("iroh", reason="needs the extra p2p")
+    with served(home, iroh="127.0.0.1:0"), muniment.open(home) as peer:
+        yield next(address for address in sharing.addresses(peer) if address.startswith("iroh:"))
+
+
+Way = Callable[[Path], AbstractContextManager[str]]
+WAYS = [
+    pytest.param(by_folder, id="folder"),
+    pytest.param(served, id="http"),
+    pytest.param(by_iroh, id="iroh"),
+]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_pack_is_given_proved_and_fetched(owner: muniment.Peer, tmp_path: Path, way: Way) -> None:
     """By each way: a receipt that counts, a proof, and the text after all packs here are lost."""
     with way(holder(tmp_path / "holder", owner)) as address:
         (given,) = Custody(owner).offer(address)
@@ -66,9 +85,9 @@ def test_a_pack_is_given_proved_and_fetched(
         assert owner.agent("ava").fetch("report").text == TEXT
 
 
-@pytest.mark.parametrize("way", [by_folder, served], ids=["folder", "http"])
+@pytest.mark.parametrize("way", WAYS)
 def test_a_holder_that_lost_a_pack_raises_an_alarm_and_another_gets_it(
-    owner: muniment.Peer, tmp_path: Path, way: Callable[[Path], contextmanager[str]]
+    owner: muniment.Peer, tmp_path: Path, way: Way
 ) -> None:
     """The receipt counts no more; a holder that is known for another pack takes this one too."""
     agent = owner.agent("ava")
@@ -170,6 +189,10 @@ class Liar:
         chunk = self._honest.chunk(blob, number)
         return Chunk(bytes([chunk.data[0] ^ 1]) + chunk.data[1:], chunk.path)
 
+    def close(self) -> None:
+        """Of the honest one."""
+        self._honest.close()
+
 
 def test_a_holder_that_lies_is_named_and_skipped(owner: muniment.Peer, tmp_path: Path) -> None:
     """The bytes come from the honest one."""
@@ -199,3 +222,82 @@ def test_a_receipt_ends_with_its_term(tmp_path: Path) -> None:
             assert not peer.archive.held(name)
         assert owner.archive.receipts(name) == 0
         assert Custody(owner).status().blobs[0].alarms
+
+
+@contextmanager
+def cut(monkeypatch: pytest.MonkeyPatch, every: int, *, heard: bool) -> Iterator[list[int]]:
+    """All ways to holders, cut at each question of that number: before it is heard, or before its answer is."""
+    count = [0]
+
+    @contextmanager
+    def link(peer: muniment.Peer, address: str) -> Iterator[Callable[[bytes], bytes]]:
+        with link_to(peer, address) as ask:
+
+            def lossy(question: bytes) -> bytes:
+                count[0] += 1
+                if count[0] % every:
+                    return ask(question)
+                if heard:
+                    ask(question)
+                raise Unreachable("the line is cut")
+
+            yield lossy
+
+    with monkeypatch.context() as patch:
+        patch.setattr("muniment.custody.link_to", link)
+        patch.setattr("muniment.custody_links.link_to", link)
+        yield count
+
+
+@pytest.mark.parametrize("heard", [False, True], ids=["unheard", "unanswered"])
+@pytest.mark.parametrize("way", WAYS)
+def test_over_a_line_that_is_cut_again_and_again_each_try_goes_on(
+    owner: muniment.Peer, tmp_path: Path, way: Way, heard: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Giving and bringing back come to their end, though no try gets through as a whole."""
+    with way(holder(tmp_path / "holder", owner)) as address:
+        with cut(monkeypatch, 3, heard=heard) as count:
+            tries = 0
+            while not owner.made_store().custody.given():
+                tries += 1
+                with suppress(Unreachable):
+                    Custody(owner).offer(address)
+            assert tries > 2
+            count[0] = 0
+            assert Custody(owner).challenge().well
+        (given,) = owner.made_store().custody.given()
+        pack = owner.archive.packs.blobs.get(given.blob)
+        shutil.rmtree(owner.home / "blobs")
+        with cut(monkeypatch, 3, heard=heard):
+            failures = 0
+            data = b""
+            while not data:
+                try:
+                    data = Custody(owner)._data(given.blob)
+                except UnknownBlob:
+                    failures += 1
+        assert failures > 1
+        assert data == pack
+        assert owner.made_store().custody.chunks(owner.owner(), given.blob) == {}
+
+
+def test_over_iroh_who_does_not_say_who_asks_gets_nothing(owner: muniment.Peer, tmp_path: Path) -> None:
+    """A question before the name, a name that is no key, and a signature made for another channel are refused."""
+    with by_iroh(holder(tmp_path / "holder", owner)) as address:
+        from muniment.sync.iroh import dial
+
+        me = owner.owner()
+        sign = signer(owner, me)
+        for kind, fields in (
+            ("outline", {"blob": bytes(32)}),
+            ("hello", {"by": bytes(32), "sig": bytes(64)}),
+            ("hello", {"by": me, "sig": sign(codec.CALL, bytes(64))}),
+        ):
+            with dial(address, caller(owner, me), PROTOCOL) as link:
+                (answer,) = link.exchange(write(kind, **fields))
+                assert read(answer)[0] == "no"
+                with pytest.raises(Unreachable):
+                    link.exchange(write("outline", blob=bytes(32)))
+        with link_to(owner, address) as ask:
+            assert read(ask(write("outline", blob=bytes(32))))[0] == "no"
+            assert read(ask(write("keep", blob=bytes(32), size=1, root=bytes(32), until=1)))[0] == "no"

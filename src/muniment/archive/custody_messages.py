@@ -2,13 +2,14 @@
 
 | question | answer |
 |---|---|
+| `hello` by, sig | `welcome`; only where the transport does not say who asks |
 | `keep` blob, size, root, until | `wants` chunks that are missing, or `receipt` once all are here |
 | `give` blob, number, data, path | `done` |
 | `prove` a challenge | `proof` |
 | `outline` blob | `described` size, root |
 | `get` blob, number | `chunk` data, path |
 
-`no` with a reason answers any of them. Who asks is known from the transport. All bytes are hostile.
+`no` with a reason answers any of them. Who asks is known from the transport, or from `hello`. All bytes are hostile.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from muniment.base.errors import BadMessage, LimitExceeded, Malformed
 from muniment.base.limits import LIMITS, MAX_AT_MS
 
 _SHAPES: dict[str, dict[str, type]] = {
+    "hello": {"by": bytes, "sig": bytes},
+    "welcome": {},
     "keep": {"blob": bytes, "size": int, "root": bytes, "until": int},
     "give": {"blob": bytes, "number": int, "data": bytes, "path": list},
     "prove": {"said": bytes},
@@ -33,7 +36,7 @@ _SHAPES: dict[str, dict[str, type]] = {
     "chunk": {"data": bytes, "path": list},
     "no": {"why": str},
 }
-_HASHES = ("blob", "root")
+_HASHES = ("blob", "root", "by")
 _MOST = 1024  # items of a list: more than a blob has chunks, or a path steps
 
 

@@ -29,6 +29,7 @@ class Options:
         grace: How long a pack that nothing needs is kept, ms.
         store: `folder` (in the peer folder), or `s3://…`, `gs://…`, `az://…`.
         options: What the provider of an object store needs beside its credentials.
+        challenge: How often each holder of packs has to prove them while `muniment serve` runs, ms; None: never.
     """
 
     older_than: int | None = None
@@ -38,6 +39,7 @@ class Options:
     grace: int = 7 * DAY_MS
     store: str = FOLDER
     options: Mapping[str, Any] | None = None
+    challenge: int | None = 7 * DAY_MS
 
     @property
     def automatic(self) -> bool:
@@ -96,6 +98,8 @@ def _value(name: str, value: Any) -> Any:
     what = f"archive.{name}"
     if name in {"older_than", "unused_for", "grace"}:
         return None if value is None and name != "grace" else duration(value, what)
+    if name == "challenge":
+        return _challenge(value, what)
     if name == "larger_than":
         return size(value, what)
     if name == "copies":
@@ -114,3 +118,14 @@ def _value(name: str, value: Any) -> Any:
             f"Use `{FOLDER}`, or a URL that starts with {', '.join(SCHEMES)}.",
         )
     return value
+
+
+def _challenge(value: Any, what: str) -> int | None:
+    if value is None:
+        return None
+    found = duration(value, what)
+    if found < _UNITS_MS["h"]:
+        raise InvalidInput(
+            f"{what} is {str(value)[:40]!r}, and holders would do nothing else", "Write 1h or more."
+        )
+    return found

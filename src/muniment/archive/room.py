@@ -157,6 +157,10 @@ class RoomSource:
             raise UnknownBlob(f"{self.name} has no blob {blob_text(blob)}", "Ask somebody else.")
         return chunk_of(data, number)
 
+    def close(self) -> None:
+        """Forget the blob that was asked for last."""
+        self._last = None
+
     def _data(self, blob: BlobName) -> bytes | None:
         if self._last is None or self._last[0] != blob:
             data = self._room.bytes_of(blob)

@@ -55,6 +55,10 @@ class BlobSource(Protocol):
         """Chunk `number`, from 0."""
         ...
 
+    def close(self) -> None:
+        """Let go of the way to it, which the next question opens again."""
+        ...
+
 
 class MemorySource:
     """Blobs in a dictionary, served as a peer would serve them."""
@@ -72,6 +76,9 @@ class MemorySource:
         if blob not in self._blobs:
             raise UnknownBlob(f"{self.name} has no blob {blob_text(blob)}", "Ask somebody else.")
         return chunk_of(self._blobs[blob], number)
+
+    def close(self) -> None:
+        """See `BlobSource`."""
 
 
 def outline_of(data: bytes) -> Outline:
@@ -231,3 +238,5 @@ def _ask(
                 progress(count - len(download.missing), count)
     except MunimentError as error:
         _LOG.info("%s did not give %s: %s", source.name, blob_text(download.blob), error.message)
+    finally:
+        source.close()

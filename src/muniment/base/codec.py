@@ -24,6 +24,9 @@ PAYLOAD = b"muniment/payload/1\0"  # associated data of sealed payloads of archi
 RECEIPT = b"muniment/receipt/1\0"  # signatures of those who keep a blob for somebody
 CHALLENGE = b"muniment/challenge/1\0"  # and over questions whether they do
 PROOF = b"muniment/proof/1\0"  # and over the answers
+CALL = (
+    b"muniment/call/1\0"  # signatures of those who ask about custody over a channel that has proved both ends
+)
 EXPORT = b"muniment/export/1\0"  # signatures over manifests of exported banks
 HTTP_REQUEST = b'"@method": '  # how the base of a signed HTTP request begins (RFC 9421)
 HTTP_ANSWER = b'"@status": '  # and that of an answer
@@ -38,7 +41,7 @@ DOMAINS: tuple[bytes, ...] = (
     *(ENTRY, EPOCH, BODY, LINK, EXPORT),
     *(HTTP_REQUEST, HTTP_ANSWER, BINDING, CLAIM, HELLO, ASK, TAIL),
     *(ENDPOINT, MARK, PAYLOAD),
-    *(RECEIPT, CHALLENGE, PROOF),
+    *(RECEIPT, CHALLENGE, PROOF, CALL),
 )
 
 _TAG = b"\xd8\x2a"  # tag 42

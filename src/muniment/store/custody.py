@@ -130,6 +130,11 @@ class CustodyStore:
         sql = "SELECT number FROM custody_parts WHERE owner = ? AND blob = ?"
         return {int(row[0]) for row in self._connections.link().run(sql, (owner, blob))}
 
+    def chunks(self, owner: bytes, blob: bytes) -> dict[int, bytes]:
+        """The chunks that came, by number."""
+        sql = "SELECT number, data FROM custody_parts WHERE owner = ? AND blob = ?"
+        return {int(number): data for number, data in self._connections.link().run(sql, (owner, blob))}
+
     def joined(self, owner: bytes, blob: bytes) -> bytes:
         """The chunks that came, one after the other."""
         sql = "SELECT data FROM custody_parts WHERE owner = ? AND blob = ? ORDER BY number"

@@ -30,7 +30,7 @@ import ctypes
 import secrets
 import threading
 from collections import Counter
-from collections.abc import Callable, Coroutine, Hashable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
@@ -44,6 +44,7 @@ from muniment.sync import messages
 from muniment.sync.dialling import Caller
 from muniment.sync.messages import Failure
 from muniment.sync.pipes import Late, Pipe, within
+from muniment.sync.questions import Desk, converse
 from muniment.sync.serving import STRANGER_BYTES, ServerRound
 from muniment.sync.ticket import check_address
 
@@ -178,6 +179,7 @@ class Endpoint:
         relays: URLs of relays through which peers meet that can't reach each other; none by default.
         threads: That do the work of rounds, for all who ask.
         stamp: Tells whether a bank was written to; without it, a bank that is followed is read at each look.
+        desks: Protocols of questions and answers that are spoken beside sync, by their name (ALPN).
     """
 
     def __init__(
@@ -189,11 +191,12 @@ class Endpoint:
         relays: Sequence[str] = (),
         threads: int = 2,
         stamp: Stamp | None = None,
+        desks: Mapping[bytes, Desk] | None = None,
     ) -> None:
         if len(seed) != SEED_BYTES:
             raise InvalidInput(f"a seed has {SEED_BYTES} bytes, not {len(seed)}")
         self._seed, self._make, self._bind, self._relays = bytes(seed), make, bind, tuple(relays)
-        self._stamp = stamp
+        self._stamp, self._desks = stamp, dict(desks or {})
         self._pool = ThreadPoolExecutor(threads, "muniment-iroh-work")
         self._endpoint: Any = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -246,8 +249,12 @@ class Endpoint:
             f"iroh:{self.id.hex()}" + ("@" if places else "") + ",".join(dict.fromkeys(places))
         )
 
-    def dial(self, address: str) -> IrohLink:
+    def dial(self, address: str, protocol: bytes = ALPN) -> IrohLink:
         """A conversation with the peer at an address; its key has proved to be the one that the address names.
+
+        Args:
+            address: Whom to dial.
+            protocol: What is spoken there: sync, or the name of a desk.
 
         Raises:
             RefusedTicket | InvalidInput: It is no address of iroh's.
@@ -257,7 +264,8 @@ class Endpoint:
         if scheme != "iroh":
             raise InvalidInput(f"not an address of iroh: {address[:80]!r}", "Write iroh:<id>@ip:port.")
         key, _, places = rest.partition("@")
-        pipe = _call(self._dial(bytes.fromhex(key), places.split(",") if places else []))
+        found = places.split(",") if places else []
+        pipe = _call(self._dial(bytes.fromhex(key), found, protocol))
         return IrohLink(self.id + bytes.fromhex(key), pipe)
 
     # In the loop's thread
@@ -268,7 +276,8 @@ class Endpoint:
             relays = iroh.RelayMode.custom_from_urls(list(self._relays)) if self._relays else None
             options = iroh.EndpointOptions(
                 preset=iroh.preset_minimal(), bind_addr=self._bind, secret_key=self._seed,
-                alpns=[] if self._make is None else [ALPN], relay_mode=relays or iroh.RelayMode.disabled(),
+                alpns=[] if self._make is None else [ALPN, *self._desks],
+                relay_mode=relays or iroh.RelayMode.disabled(),
             )  # fmt: skip
             self._endpoint = await iroh.Endpoint.bind(options)
         except iroh.IrohError as error:
@@ -293,7 +302,7 @@ class Endpoint:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _dial(self, key: bytes, places: list[str]) -> Pipe:
+    async def _dial(self, key: bytes, places: list[str], protocol: bytes) -> Pipe:
         iroh = need()
         patience = _CONNECT_MANY_S if len(places) > 1 else _CONNECT_S
         relay = (
@@ -302,7 +311,7 @@ class Endpoint:
         whom = f"iroh:{key.hex()[:16]}…"
         try:
             there = iroh.EndpointAddr(iroh.EndpointId.from_bytes(key), relay, places)
-            connection = await asyncio.wait_for(self._endpoint.connect(there, ALPN), patience)
+            connection = await asyncio.wait_for(self._endpoint.connect(there, protocol), patience)
             return Pipe(connection, await within(_CONNECT_S, connection, connection.open_bi()))
         except iroh.IrohError as error:
             raise _broken(f"{whom} can't be reached", error) from None
@@ -341,10 +350,13 @@ class Endpoint:
             connection.set_max_concurrent_bi_streams(1)
             connection.set_max_concurrent_uni_streams(0)
             binding = bytes(connection.remote_id().to_bytes()) + self.id
+            desk = self._desks.get(bytes(connection.alpn()))
             wait_s = _STRANGER_S
             while True:
-                stream = await within(wait_s, connection, connection.accept_bi())
-                wait_s = await self._converse(Pipe(connection, stream), binding)
+                pipe = Pipe(connection, await within(wait_s, connection, connection.accept_bi()))
+                if desk is not None:
+                    return await converse(pipe, desk, binding, self._work)
+                wait_s = await self._converse(pipe, binding)
         except (need().IrohError, Late, MunimentError):
             pass  # it is gone, or this end's disk is at fault: a new round finds the rest
         finally:
@@ -411,13 +423,13 @@ def _nobody(relays: tuple[str, ...]) -> Endpoint:
     return made
 
 
-def dial(address: str, caller: Caller) -> IrohLink:
+def dial(address: str, caller: Caller, protocol: bytes = ALPN) -> IrohLink:
     """A link to an address, from the endpoint that this process serves with, or from one that only dials.
 
     Raises:
         MissingExtra | RefusedTicket | Unreachable: As `Endpoint.dial`.
     """
-    return (_serving.get(caller.home) or _nobody(caller.relays)).dial(address)
+    return (_serving.get(caller.home) or _nobody(caller.relays)).dial(address, protocol)
 
 
 def serves(home: Path, endpoint: Endpoint | None) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -11,11 +12,14 @@ from starlette.routing import BaseRoute, Route
 
 from muniment.base.errors import MunimentError, NotPermitted, Overloaded, Refused
 from muniment.base.limits import LIMITS
-from muniment.custody_desk import CustodyDesk
-from muniment.custody_links import MEDIA_TYPE, PATH
+from muniment.custody_desk import CustodyDesk, knows
+from muniment.custody_keeper import Kept
+from muniment.custody_links import MEDIA_TYPE, PATH, alarms
 from muniment.identity.did import parse_did
 from muniment.surfaces.serve.doors import Door
 from muniment.surfaces.serve.house import House, request_parts
+from muniment.surfaces.serve.metrics import Labels
+from muniment.upkeep import Upkeep
 
 
 class CustodyDoor:
@@ -24,18 +28,30 @@ class CustodyDoor:
     name, path, body_limit = "custody", PATH, LIMITS.custody_message_bytes
 
     def __init__(self, house: House) -> None:
-        self._house, self._desk = house, CustodyDesk(house.peer)
+        self._house = house
         self._lock = threading.Lock()  # one pack in memory at a time
+        self._desk: CustodyDesk | None = None  # made for the first who was accepted: looking makes nothing
+        self._upkeep = Upkeep(house.peer, self._told) if house.first else None
+        house.metrics.gauge("muniment_custody_alarms", "Receipts that do not count.", self._alarms)
+        house.metrics.gauge(
+            "muniment_custody_proven_age_seconds",
+            "Time since a pack was last proven, the oldest.",
+            self._ages,
+        )
 
     def routes(self) -> Sequence[BaseRoute]:
         """`POST /custody/1`."""
         return [Route(self.path, self._post, methods=["POST"])]
 
     async def start(self) -> None:
-        """Nothing goes on beside requests."""
+        """Begin what this peer does by itself."""
+        if self._upkeep is not None:
+            self._upkeep.start()
 
     async def stop(self) -> None:
-        """Nothing is to be ended."""
+        """End it; a step under way is finished."""
+        if self._upkeep is not None:
+            await asyncio.to_thread(self._upkeep.stop)
 
     async def _post(self, request: Request) -> Response:
         if request.headers.get("content-type") != MEDIA_TYPE:
@@ -53,6 +69,8 @@ class CustodyDoor:
             def answer() -> bytes:
                 claim = self._house.signed(parts, headers, self._admit)
                 with self._lock:
+                    if self._desk is None:
+                        self._desk = CustodyDesk(self._house.peer)
                     return self._desk.answer(claim.key, parts.body)
 
             return Response(await self._house.run(keyid.encode(), answer), media_type=MEDIA_TYPE)
@@ -65,17 +83,30 @@ class CustodyDoor:
             return _words(503, "this peer has trouble of its own", {"retry-after": "5"})
 
     def _admit(self, key: bytes) -> None:
-        if not self._desk.knows(key):
+        if not knows(self._house.peer, key):
             raise NotPermitted("this peer keeps nothing for that key", "See `muniment custody accept`.")
+
+    def _told(self, kept: Kept) -> None:
+        if kept.outcome is not None:
+            how = "proven" if kept.outcome.proven else "failed"
+            self._house.metrics.count(
+                "muniment_custody_challenges_total", "Challenges to holders.", outcome=how
+            )
+
+    def _alarms(self) -> Iterator[tuple[Labels, float]]:
+        yield (), alarms(self._house.peer)
+
+    def _ages(self) -> Iterator[tuple[Labels, float]]:
+        store, now = self._house.peer.standing_store(), self._house.peer.host.clock.now_ms()
+        rows = [] if store is None else store.custody.given()
+        if rows:
+            yield (), (now - min(row.since if row.proven is None else row.proven for row in rows)) / 1000
 
 
 def _words(status: int, words: str, headers: dict[str, str] | None = None) -> Response:
     return Response(words + "\n", status, headers, media_type="text/plain")
 
 
-def open_door(house: House) -> Door | None:
-    """The door, where somebody was accepted; None where blobs are kept for nobody."""
-    store = house.peer.standing_store()
-    if store is None or not store.custody.allowed():
-        return None
+def open_door(house: House) -> Door:
+    """The door: it is always there, since an owner may be accepted at any time."""
     return CustodyDoor(house)

@@ -9,6 +9,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from muniment.base.errors import MunimentError
+from muniment.custody_links import alarms
 from muniment.store.base import State
 from muniment.surfaces.serve.doors import Door
 from muniment.surfaces.serve.house import House
@@ -43,15 +44,17 @@ class HealthDoor(_Door):
 
     async def _health(self, _: Request) -> Response:
         try:
-            await self._house.run(_ONE, self._look)
+            failing = await self._house.run(_ONE, self._look)
         except MunimentError as error:
             return JSONResponse({"ok": False, "error": error.name}, 503)
-        return JSONResponse({"ok": True})
+        return JSONResponse({"ok": True} | ({"custody_alarms": failing} if failing else {}))
 
-    def _look(self) -> None:
+    def _look(self) -> int:
+        """Read a row, as whoever asks would; how many receipts do not count."""
         store = self._house.peer.standing_store()
         if store is not None:
             store.meta("owner")
+        return alarms(self._house.peer)
 
 
 class MetricsDoor(_Door):

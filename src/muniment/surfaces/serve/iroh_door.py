@@ -66,13 +66,14 @@ class IrohDoor:
 
     def _open(self) -> None:
         from muniment import sharing
+        from muniment.custody_channel import PROTOCOL, ChannelDesk
         from muniment.endpoint_key import endpoint_seed
         from muniment.sync.iroh import Endpoint, serves
 
         peer, server = self._house.peer, sharing.server(self._house.peer)
         endpoint = Endpoint(
             endpoint_seed(peer), server.round, bind=self._options.bind or "", relays=self._options.relays,
-            stamp=server.stamp,
+            stamp=server.stamp, desks={PROTOCOL: ChannelDesk(peer)},
         )  # fmt: skip
         endpoint.open()
         self._endpoint = endpoint
