@@ -183,7 +183,7 @@ class Archiver:
         plain = opener.unseal(row, body)
         try:
             sealed = seal_payload(Payload(name, body[:NONCE_BYTES], plain), entropy[:32], entropy[32:])
-            stub = to_bytes(stub_of(act, row.author))
+            stub = to_bytes(stub_of(act))
         except LimitExceeded:
             self._skip("too large")
             return None
