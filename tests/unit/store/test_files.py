@@ -26,7 +26,8 @@ from muniment.base.errors import (
     StoreCorrupt,
     StoreReadOnly,
 )
-from muniment.base.ids import BankId, cid_of
+from muniment.base.ids import BankId, EntryId, VersionId, cid_of
+from muniment.store.base import Naming, NamingRow
 from muniment.store.migrate import BANK, PEER, Kind
 from muniment.store.peer import PeerStore
 from muniment.store.sqlite import SqliteStore
@@ -391,6 +392,47 @@ def test_an_older_file_is_not_upgraded_to_be_read(tmp_path: Path) -> None:
     with pytest.raises(StoreReadOnly):
         SqliteStore.open(tmp_path / "bank.db", kind=new, readonly=True)
     SqliteStore.open(tmp_path / "bank.db", kind=old).close()
+
+
+def test_what_named_versions_by_whole_ids_does_so_by_numbers(tmp_path: Path) -> None:
+    """A bank of format 2 opens with every naming that it had, also those of entries that are not here."""
+    old = tmp_path / "schema"
+    old.mkdir()
+    for number in (1, 2):
+        shutil.copy(BANK.schema / f"{number:03}.sql", old)
+    world = make(tmp_path)
+    world.say()
+    (entry,) = [row for row in world.store.entries(control=False)][:1]
+    away = VersionId(EntryId(cid_of(b"not here yet")), 3)
+    again = VersionId(EntryId(cid_of(b"another")), 0)
+    rows = [NamingRow(away, Naming.OVER, entry.seq, 0), NamingRow(again, Naming.ARCHIVE, entry.seq, 1),
+            NamingRow(VersionId(entry.id, 0), Naming.VECTOR, entry.seq, 1)]  # fmt: skip
+    with world.store.write():
+        world.store.add_namings(rows)
+    before = everything(world.store, world.maker)
+    named = world.store.namings_by(entry.seq)
+    world.store.close()
+    path = tmp_path / "old.db"
+    SqliteStore.create(path, world.maker.bank, kind=Kind("bank", BANK.application_id, old)).close()
+    link = sqlite3.connect(path)
+    link.execute("ATTACH ? AS new", (str(tmp_path / BANK_FILE),))
+    for (table,) in link.execute("SELECT name FROM main.sqlite_schema WHERE type = 'table'").fetchall():
+        link.execute(f"DELETE FROM {table}")
+        if table != "namings":
+            link.execute(f"INSERT INTO {table} SELECT * FROM new.{table}")
+    link.execute(
+        "INSERT INTO namings SELECT place >> 8, place & 255, kind, coalesce((SELECT id FROM new.entries WHERE seq ="
+        " target >> 8), (SELECT digest FROM new.strangers WHERE id = target >> 8)), target & 255 FROM new.namings"
+    )
+    link.commit()
+    link.close()
+    store = SqliteStore.open(path)
+    assert everything(store, world.maker) == before
+    assert store.namings_by(entry.seq) == named
+    assert store.namings([away, again]) == rows[:2]
+    assert [row.target for row in store.archive_acts()] == [again]
+    assert store.check() == []
+    store.close()
 
 
 # Threads, processes and forks
