@@ -83,9 +83,15 @@ def _begun(beginning: str) -> Counter[str]:
     return _words(beginning.removesuffix(_CUT))
 
 
-def spoken(bag: str) -> str:
-    """The words of a bag, each as often as it occurs: to an index the same as the text."""
-    return " ".join(bags.read_lines(bag).elements())
+def spoken(stub: Stub) -> str:
+    """The beginning as it was said, and then all other words: to an index the same as the text.
+
+    Who speaks, and when, mostly stands in front, and is read from the order of words.
+    """
+    bag, begun = bags.read_lines(stub.bag), _begun(stub.act.text)
+    if begun <= bag:
+        return " ".join([stub.act.text.removesuffix(_CUT), *(bag - begun).elements()])
+    return " ".join(bag.elements())
 
 
 @cache

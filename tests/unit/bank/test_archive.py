@@ -279,6 +279,7 @@ def test_a_pack_that_nothing_needs_goes_after_its_grace(agent: Agent, peer: Peer
     agent.archive("bergen")
     assert peer.blobs.collect().to_json() == {
         "gone": 0, "gone_bytes": 0, "resting": 0, "kept": 1, "dry_run": False, "reason": None,
+        "merged": 0, "merged_into": 0, "merged_bytes": 0,
     }  # fmt: skip
     clock.advance(100 * DAY_MS)
     assert peer.blobs.collect().kept == 1

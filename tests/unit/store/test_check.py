@@ -46,7 +46,11 @@ SPOILED = [
     ("INSERT INTO facets VALUES (1, 77)", "facets", "not here"),
     ("UPDATE namings SET place = 77 << 8", "namings", "entries that are not here"),
     ("UPDATE namings SET target = 77 << 8", "namings", "neither here nor listed"),
-    ("INSERT INTO strangers SELECT -9, id FROM entries LIMIT 1", "namings", "listed as strangers, and are here"),
+    (
+        "INSERT INTO strangers SELECT -9, id FROM entries LIMIT 1",
+        "namings",
+        "listed as strangers, and are here",
+    ),
     ("UPDATE named_values SET seq = 77", "named_values", "not here"),
     ("INSERT INTO changes VALUES (1, 77, 0)", "changes", "not here"),
     ("PRAGMA foreign_keys = 0; UPDATE versions SET author = 77 WHERE ord = 1", "file", "points to nothing"),

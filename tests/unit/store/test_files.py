@@ -402,7 +402,7 @@ def test_what_named_versions_by_whole_ids_does_so_by_numbers(tmp_path: Path) -> 
         shutil.copy(BANK.schema / f"{number:03}.sql", old)
     world = make(tmp_path)
     world.say()
-    (entry,) = [row for row in world.store.entries(control=False)][:1]
+    entry = next(iter(world.store.entries(control=False)))
     away = VersionId(EntryId(cid_of(b"not here yet")), 3)
     again = VersionId(EntryId(cid_of(b"another")), 0)
     rows = [NamingRow(away, Naming.OVER, entry.seq, 0), NamingRow(again, Naming.ARCHIVE, entry.seq, 1),

@@ -49,6 +49,10 @@ def collected_lines(result: Any) -> list[str]:
     verb = "would go" if result.dry_run else "gone"
     rest = f"{number(result.resting)} not needed and in their time of grace, {number(result.kept)} kept"
     lines = [f"{count(result.gone, 'pack')} {verb} ({size(result.gone_bytes)}), {rest}"]
+    if result.merged:
+        would, into = "would be " if result.dry_run else "", count(result.merged_into, "pack")
+        freed = "" if result.dry_run else f", {size(max(0, result.merged_bytes))} set free"
+        lines.append(f"{count(result.merged, 'pack')} {would}put together into {into}{freed}")
     if result.reason:
         lines.append(f"note: {one_line(result.reason)}")
     return lines
