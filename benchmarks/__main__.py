@@ -18,6 +18,7 @@ from benchmarks import (
     authority,
     cold,
     common,
+    erase,
     ingest,
     mcp,
     memory,
@@ -51,7 +52,7 @@ NAMES = (
         "sync_http",
         "web",
     ),
-    *("locomo", "vectors", "scale", "fusion", "auto_recall", "recall", "integrity", "archive"),
+    *("locomo", "vectors", "scale", "fusion", "auto_recall", "recall", "integrity", "archive", "erase"),
 )
 OWN_TABLES = {"words", "locomo", "vectors", "scale", "fusion", "auto_recall", "recall", "integrity"}
 
@@ -65,6 +66,7 @@ ALONE = {
     "mcp": mcp,
     "transports": transports,
     "web": web,
+    "erase": erase,
 }
 
 

@@ -4,8 +4,8 @@
 
 110,000 records of 600 bytes, and 11,000 of 6,000 bytes, of which ten in eleven go into the archive; with `--data` also
 what people and assistants said (turns of BEAM, LongMemEval and LoCoMo, joined or cut to such sizes), and every turn
-of the LoCoMo development half, asked before and after. Beside it, what a user would pick instead: the same texts as one zstd
-file.
+of the LoCoMo development half, asked before and after. Beside it, what a user would pick instead: the same texts as one
+zstd file.
 """
 
 from __future__ import annotations

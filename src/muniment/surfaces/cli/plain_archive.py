@@ -18,6 +18,9 @@ def archived_lines(result: Any) -> list[str]:
         lines[0] += f", in {count(result.packs, 'pack')} of {size(result.pack_bytes)}"
         lines.append(f"  the bank's file: {size(result.before_bytes)} before, {size(result.file_bytes)} now")
     lines += [f"  left: {number(n)}, {one_line(why)}" for why, n in result.skipped.items()]
+    lines += [
+        f"  {one_line(match.key or match.id, 40)}  {one_line(match.text, 80)}" for match in result.matches
+    ]
     return lines
 
 
