@@ -3,8 +3,8 @@
     python -m benchmarks.erase [--quick] [--json]
 
 Beside it, what a user would pick instead: a table of the same texts in plain SQLite with `secure_delete`, a word index
-(FTS5) that is told to delete securely too, synced commits, and the log emptied after each delete. That deletes; it signs
-nothing, and no other copy ever hears of it.
+(FTS5) that is told to delete securely too, synced commits, and the log emptied after each delete. That deletes; it
+signs nothing, and no other copy ever hears of it.
 """
 
 from __future__ import annotations
@@ -46,8 +46,11 @@ def of_ours(folder: Path, texts: list[str]) -> tuple[list[float], list[float], i
         agent = peer.agent("ava", create=True)
         for start in range(0, len(texts), _BATCH):
             part = enumerate(texts[start : start + _BATCH], start)
-            agent.remember_many([Draft(f"{text} {marks.get(n, '')}", key=f"k{n}", tags=["shelf"] if n in shelved else [])
-                                 for n, text in part])  # fmt: skip
+            drafts = [
+                Draft(f"{text} {marks.get(n, '')}", key=f"k{n}", tags=("shelf",) if n in shelved else ())
+                for n, text in part
+            ]
+            agent.remember_many(drafts)
         agent.recall("warm up")
         agent.archive(tags=["shelf"], larger_than=0)
         now = timed([lambda n=n: agent.erase(f"k{n}") for n in live])
