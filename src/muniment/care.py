@@ -59,16 +59,27 @@ class Care:
         return import_from(self._bank, self._key, Path(path), format, on_error, progress)
 
     def export_to(
-        self, target: str | Path | IO[bytes], *, progress: Callable[[int, int], None] | None = None
+        self,
+        target: str | Path | IO[bytes],
+        *,
+        format: str = "jsonl",  # noqa: A002
+        progress: Callable[[int, int], None] | None = None,
     ) -> int:
-        """Write every version, with its provenance, as JSON Lines; returns how many.
+        """Write the memories to a file or a binary stream; returns how many.
+
+        Args:
+            target: A path, or a stream of bytes.
+            format: `jsonl`: every version with its provenance, which `import_from` reads; or `markdown`: a page of what
+                is live, for people.
+            progress: Called with versions looked at and in all.
 
         Raises:
+            InvalidInput: There is no such format.
             NotPermitted | StorageError: As their names say.
         """
         from muniment.transfer import export_to
 
-        return export_to(self._bank, self._reader, target, progress)
+        return export_to(self._bank, self._reader, target, progress, format)
 
     # Care
 

@@ -85,8 +85,6 @@ class ArchiveFace:
         authority = self._reader.enter()
         where = Where(tags=tags, metadata=metadata, type=type, session=session, until=until)
         wanted = self._reader.filter(where, authority)
-        if query is not None and not query.strip():
-            raise InvalidInput("the query is empty", "Say some words of what is meant.")
         among = None if query is None else self._answers(query, limit, where, options)
         return archive_due(
             self._bank, self._key, options, wanted, among=among, dry_run=dry_run, progress=progress
@@ -94,6 +92,8 @@ class ArchiveFace:
 
     def _answers(self, query: str, limit: int, where: Where, options: Options) -> Hits:
         """What a recall finds, of those that a rule can be about."""
+        if not query.strip():
+            raise InvalidInput("the query is empty", "Say some words of what is meant.")
         until = where.until
         if options.older_than is not None:
             oldest = self._bank.host.clock.now_ms() - options.older_than

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import IO
 
 from muniment.bank import Bank
-from muniment.base.errors import ImportFailed, UnknownBlob
+from muniment.base.errors import ImportFailed, InvalidInput, UnknownBlob
 from muniment.base.ids import VersionId, parse_record, parse_version
 from muniment.identity.did import to_did
 from muniment.ledger.acts import Forget
 from muniment.platform import files
-from muniment.portable import jsonl
+from muniment.portable import jsonl, page
 from muniment.portable.base import BadLine, Incoming, LeftOut, Progress
 from muniment.project import Projector
 from muniment.query import choice
@@ -25,6 +25,7 @@ from muniment.views import ImportReport, Record
 from muniment.writing import Writer
 
 ImportProgress = Callable[[int, int, int], None]
+WRITTEN = (jsonl.FORMAT, page.FORMAT)
 ON_ERROR = ("skip", "fail")
 _CHUNK = 1024  # drafts in one transaction
 _TIDY_EVERY = 32_768  # records between two looks at the index's tail
@@ -193,16 +194,22 @@ def _texts(item: Incoming, name: str) -> list[str]:
 
 
 def export_to(
-    bank: Bank, reader: Reader, target: str | Path | IO[bytes], progress: Callable[[int, int], None] | None
+    bank: Bank,
+    reader: Reader,
+    target: str | Path | IO[bytes],
+    progress: Callable[[int, int], None] | None,
+    format: str = jsonl.FORMAT,  # noqa: A002
 ) -> int:
     """See `Agent.export_to`."""
+    if format not in WRITTEN:
+        raise InvalidInput(f"there is no format {format[:40]!r} to write", f"Use {' or '.join(WRITTEN)}.")
     if not isinstance(target, str | Path):
-        return _write(bank, reader, target, progress)
+        return _write(bank, reader, target, progress, format)
     path = Path(target)
     draft = path.with_name(f".{path.name}.part")
     try:
         with draft.open("wb") as stream:
-            count = _write(bank, reader, stream, progress)
+            count = _write(bank, reader, stream, progress, format)
         draft.replace(path)  # a file of that name is there whole, or as it was
     except OSError as error:
         raise files.explain(error, path) from error
@@ -211,17 +218,34 @@ def export_to(
     return count
 
 
-def _write(bank: Bank, reader: Reader, stream: IO[bytes], progress: Callable[[int, int], None] | None) -> int:
+def _write(
+    bank: Bank,
+    reader: Reader,
+    stream: IO[bytes],
+    progress: Callable[[int, int], None] | None,
+    format: str,  # noqa: A002
+) -> int:
     reader.enter()
-    count = 0
+    count = seen = 0
     with bank.store.read():
         total = bank.store.watermark().last_ord
-        stream.write(jsonl.header(reader.bank_text, bank.host.clock.now_ms()))
-        for record, at in _versions(bank, reader, total):
-            stream.write(jsonl.write_line(_line(record, at)))
-            count += 1
-            if progress and count % 256 == 0:
-                progress(count, total)
+
+        def lines() -> Iterator[jsonl.Line]:
+            nonlocal count, seen
+            for record, at in _versions(bank, reader, total):
+                seen += 1
+                count += format == jsonl.FORMAT or record.state in page.SHOWN
+                if progress and seen % 256 == 0:
+                    progress(seen, total)
+                yield _line(record, at)
+
+        now = bank.host.clock.now_ms()
+        if format == jsonl.FORMAT:
+            stream.write(jsonl.header(reader.bank_text, now))
+            stream.writelines(map(jsonl.write_line, lines()))
+        else:
+            pieces = page.page(reader.bank_text, now, lines())
+            stream.writelines(piece.encode("utf-8", "replace") for piece in pieces)
     if progress:
         progress(total, total)
     return count

@@ -435,6 +435,8 @@ WRONG: list[tuple[str, list[str], Call]] = [
     ("bank config", ["bank", "config", "reset", "magic"], lambda _, a: a.configure_auto_recall(magic=None)),
     ("import", ["import", "missing.json"], lambda _, a: a.import_from("missing.json")),
     ("import", ["import", "notes.txt", "--format", "csv"], lambda _, a: a.import_from("notes.txt", format="csv")),
+    ("export", ["export", "missing/folder/x.md", "--format", "markdown"],
+     lambda _, a: a.export_to("missing/folder/x.md", format="markdown")),
     ("export", ["export", "missing/folder/x.jsonl"], lambda _, a: a.export_to("missing/folder/x.jsonl")),
     ("agent new", ["agent", "new", "AVA"], lambda p, _: p.new_agent("AVA")),
     ("agent new", ["agent", "new", "n" * 65], lambda p, _: p.new_agent("n" * 65)),

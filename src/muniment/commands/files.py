@@ -46,13 +46,13 @@ def _export(
     /,
     *,
     path: str | Path,
-    format: str,  # noqa: A002, ARG001 (there is one)
+    format: str,  # noqa: A002
     bank: str | None,
 ) -> Result:
     agent = context.memory(bank)
     target: Any = context.stream() if str(path) == STREAM else Path(path)
     with context.watch("Exporting", "records") as tick:
-        return Exported(str(path), agent.export_to(target, progress=tick))
+        return Exported(str(path), agent.export_to(target, format=format, progress=tick))
 
 
 COMMANDS = family(
@@ -86,15 +86,17 @@ COMMANDS = family(
     Command(
         "export",
         "Writes one JSON object a line: every version with its id, times, tags, metadata and provenance, as `import` "
-        "reads it. Without a file, or with `-`, it goes to standard output.",
+        "reads it. `--format markdown` writes a page for people instead, of what is live. Without a file, or with `-`, "
+        "it goes to standard output.",
         (
             Example("muniment export memories.jsonl", "to a file"),
+            Example("muniment export --format markdown memories.md", "a page to read or print"),
             Example("muniment export | gzip > memories.jsonl.gz", "to a pipe"),
         ),
         (
             Param("path", "path", "The file to write; `-` is standard output", STREAM, positional=True,
                   metavar="FILE"),
-            Param("format", "text", "What to write", "jsonl", choices=("jsonl",), metavar="FORMAT"),
+            Param("format", "text", "What to write", "jsonl", choices=("jsonl", "markdown"), metavar="FORMAT"),
             BANK,
         ),
         "read",
