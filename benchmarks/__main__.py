@@ -19,6 +19,7 @@ from benchmarks import (
     cold,
     common,
     custody,
+    erase,
     ingest,
     mcp,
     memory,
@@ -54,7 +55,18 @@ NAMES = (
         "moving",
         "web",
     ),
-    *("locomo", "vectors", "scale", "fusion", "auto_recall", "recall", "integrity", "archive", "custody"),
+    *(
+        "locomo",
+        "vectors",
+        "scale",
+        "fusion",
+        "auto_recall",
+        "recall",
+        "integrity",
+        "archive",
+        "custody",
+        "erase",
+    ),
 )
 OWN_TABLES = {"words", "locomo", "vectors", "scale", "fusion", "auto_recall", "recall", "integrity"}
 
@@ -70,6 +82,7 @@ ALONE = {
     "web": web,
     "moving": moving,
     "custody": custody,
+    "erase": erase,
 }
 
 

@@ -2,9 +2,10 @@
 
     python -m benchmarks.archive [--quick] [--data DIR] [--json]
 
-110,000 records of 600 bytes, and 11,000 of 6,000 bytes, of which ten in eleven go into the archive; then every turn of
-the LoCoMo development half (`--data`), asked before and after. Beside it, what a user would pick instead: the same
-texts as one zstd file.
+110,000 records of 600 bytes, and 11,000 of 6,000 bytes, of which ten in eleven go into the archive; with `--data` also
+what people and assistants said (turns of BEAM, LongMemEval and LoCoMo, joined or cut to such sizes), and every turn
+of the LoCoMo development half, asked before and after. Beside it, what a user would pick instead: the same texts as one
+zstd file.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import random
 import statistics
 import sys
 import time
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 
 import zstandard
@@ -40,27 +43,52 @@ def words(chance: random.Random, vocabulary: list[str], size: int) -> str:
     return " ".join(said)[:size]
 
 
-def fill(agent: muniment.Agent, count: int, size: int) -> int:
-    """Remember so many texts; their bytes."""
+def made_up(count: int, size: int) -> Iterator[str]:
+    """Texts of random letters, each about so long."""
     chance = random.Random(7)
     letters = "etaoinshrdlucmfwypvbgk"
     vocabulary = ["".join(chance.choices(letters, k=chance.randint(2, 9))) for _ in range(30_000)]
-    total = 0
-    for start in range(0, count, _BATCH):
-        texts = [words(chance, vocabulary, size) for _ in range(min(_BATCH, count - start))]
-        total += sum(map(len, texts))
+    for _ in range(count):
+        yield words(chance, vocabulary, size)
+
+
+def natural(data: Path, count: int, size: int) -> Iterator[str]:
+    """At most so many texts of what was really said, each about so long."""
+    pieces = (
+        text
+        for name in ("beam", "longmemeval", "locomo")
+        for bank in sets.load(data, name)
+        for text in bank.texts
+    )
+    text = ""
+    for word in (word for piece in pieces for word in piece.split()):
+        if text and len(text) + 1 + len(word) > size:
+            yield text
+            text, count = "", count - 1
+            if not count:
+                return
+        text = f"{text} {word}" if text else word
+
+
+def fill(agent: muniment.Agent, texts: Iterable[str]) -> tuple[int, int]:
+    """Remember texts; how many, and their bytes."""
+    count = total = 0
+    rest = iter(texts)
+    while part := list(islice(rest, _BATCH)):
+        total += sum(len(text.encode()) for text in part)
         agent.remember_many(
-            [Draft(text, created=1_600_000_000_000 + start + n) for n, text in enumerate(texts)]
+            [Draft(text, created=1_600_000_000_000 + count + n) for n, text in enumerate(part)]
         )
-    return total
+        count += len(part)
+    return count, total
 
 
-def shrink(report: Report, count: int, size: int) -> None:
-    """Archive ten in eleven of `count` records of `size` bytes."""
-    label = f"{count:,} records of {size:,} bytes"
+def shrink(report: Report, texts: Iterable[str], kind: str, size: int) -> None:
+    """Archive ten in eleven of some texts of `size` bytes."""
     with common.scratch() as folder, muniment.open(folder / "home") as peer:
         agent = peer.agent("ava", create=True)
-        total = fill(agent, count, size)
+        count, total = fill(agent, texts)
+        label = f"{count:,} {kind} records of {size:,} bytes"
         agent._bank.tidy(force=True)
         agent._bank.store.scrub()
         before = common.disk_mb(folder / "home" / "banks")
@@ -72,7 +100,9 @@ def shrink(report: Report, count: int, size: int) -> None:
         packed = common.disk_mb(folder / "home" / "blobs")
         moved = done.text_bytes / 1e6
         # Of short texts the hashes, rows and stubs are most of the bank: told, and no bar.
-        report.add(f"bank file after by before, {label}", after / before, "", SHRINK if size > 1024 else None)
+        report.add(
+            f"bank file after by before, {label}", after / before, "", SHRINK if size >= 2000 else None
+        )
         report.add(f"text archived, {label}", moved / cpu, "MB/CPU s", note=f"{moved / wall:.1f} MB/s wall")
         records = agent.list(states=["archived"], limit=200)
         times = [_fetched(agent, record.id) for record in records]
@@ -169,9 +199,13 @@ def bench(*, quick: bool = False, data: str | None = None) -> Report:
     """All of it."""
     report = Report("archive", "python -m benchmarks.archive" + (" --data DIR" if data else ""))
     packing(report, 8 if quick else 40)
-    shrink(report, 5_500 if quick else 110_000, 600)
-    shrink(report, 1_100 if quick else 11_000, 6000)
+    for size, count in ((600, 5_500 if quick else 110_000), (6000, 1_100 if quick else 11_000)):
+        shrink(report, made_up(count, size), "made-up", size)
+        if data is not None:
+            shrink(report, natural(Path(data), count, size), "natural", size)
     if data is not None:
+        for size in () if quick else (1200, 2000, 3000):
+            shrink(report, natural(Path(data), 11_000, size), "natural", size)
         recall(report, Path(data))
     return report
 

@@ -11,17 +11,18 @@ from typing import Any
 
 from muniment.archive.options import DAY_MS, Options
 from muniment.archive.source import Download, fetch
-from muniment.archiving import Archived, Archiver, put_back, room_of, tidy_file
+from muniment.archiving import Archived, Archiver, Match, put_back, room_of, tidy_file
 from muniment.bank import Bank
 from muniment.base.errors import RefusedPack, StorageError, UnknownBlob
-from muniment.base.ids import BlobName, EntryId, VersionId
+from muniment.base.ids import BlobName, EntryId, VersionId, parse_version
 from muniment.fetching import archive_acts, body_from, read, recover
 from muniment.ledger.acts import Archive
-from muniment.ledger.stub import agrees
+from muniment.ledger.stub import agrees, beginning
 from muniment.opening import Opener
 from muniment.reading import Reader
 from muniment.shelf import stub_in
 from muniment.store.base import Filter, State, VersionRow
+from muniment.views import Hit
 
 Progress = Callable[[int, int], None]
 
@@ -102,10 +103,11 @@ def archive_due(
     options: Options,
     wanted: Filter,
     *,
+    among: Sequence[Hit] | None = None,
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> Archived:
-    """Archive what a policy is about.
+    """Archive what a policy is about, or those of `among` that it is about; the report then lists them.
 
     Raises:
         NotPermitted | StorageError: As for `Archiver.run`.
@@ -113,7 +115,22 @@ def archive_due(
     room_of(bank).flush()
     ords = due(bank, options, wanted, bank.host.clock.now_ms())
     worker = Archiver(bank, key, larger_than=options.larger_than, progress=progress)
-    return worker.run(ords, dry_run=dry_run)
+    if among is None:
+        return worker.run(ords, dry_run=dry_run)
+    meant = _meant(bank, among, set(ords))
+    done = worker.run(list(meant), dry_run=dry_run)
+    return replace(done, matches=tuple(meant.values()))
+
+
+def _meant(bank: Bank, hits: Sequence[Hit], ords: set[int]) -> dict[int, Match]:
+    """Those hits that a policy is about, by their numbers."""
+    found = {}
+    for hit in hits:
+        row = bank.store.version_at(parse_version(hit.record.version))
+        if row is not None and row.ord in ords:
+            record = hit.record
+            found[row.ord] = Match(record.id, record.key, beginning(record.title or record.text))
+    return found
 
 
 def run_policy(bank: Bank, key: bytes, reader: Reader, progress: Progress | None = None) -> PolicyReport:
@@ -206,7 +223,7 @@ def _is_safe(bank: Bank, opener: Opener, row: VersionRow, body: bytes) -> bool:
 def _true(opener: Opener, row: VersionRow, archive: Archive, body: bytes) -> bool:
     """Whether the stub says what the text says."""
     stub = stub_in(archive)
-    return stub is not None and agrees(stub, read(body, opener, row), row.author)
+    return stub is not None and agrees(stub, read(body, opener, row))
 
 
 def _elsewhere(bank: Bank, opener: Opener, row: VersionRow, archive: Archive, body: bytes) -> bool:

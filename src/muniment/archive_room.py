@@ -30,6 +30,7 @@ class ArchiveRoom:
         sources: Who may have blobs that are not here; filled by whoever connects peers.
         holders: Who has signed that it keeps blobs of this peer, as sources; asked after `sources`.
         receipts: How many other holders have signed that they keep a payload.
+        lent: Names of packs that others have signed for, so that they are not written anew.
         held: Whether a pack is kept for somebody else, so that it is never collected.
     """
 
@@ -40,6 +41,7 @@ class ArchiveRoom:
         self.sources: list[BlobSource] = []
         self.holders: Callable[[], Sequence[BlobSource]] = tuple
         self.receipts: Callable[[bytes], int] = lambda _: 0
+        self.lent: Callable[[], frozenset[bytes]] = frozenset
         self.held: Callable[[bytes], bool] = lambda _: False
         self.folder, self._clock, self._blobs = folder, clock, blobs
         self._packs: PackRoom | None = None

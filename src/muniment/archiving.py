@@ -47,6 +47,14 @@ class Prepared(NamedTuple):
     text_bytes: int
 
 
+class Match(NamedTuple):
+    """A record that a query meant: its id, its key, and how it begins."""
+
+    id: str
+    key: str | None
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class Archived:
     """What an archiving did, or would do.
@@ -57,6 +65,7 @@ class Archived:
         skipped: Versions that were meant and stay, with why: by reason, how many.
         file_bytes: The bank's file, `before` and after.
         dry_run: Nothing was done.
+        matches: With a query: the records that it meant, the best first, also those that were skipped.
     """
 
     records: int
@@ -67,6 +76,7 @@ class Archived:
     before_bytes: int
     file_bytes: int
     dry_run: bool = False
+    matches: tuple[Match, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The report as `--json` prints it."""
@@ -74,6 +84,7 @@ class Archived:
             "records": self.records, "text_bytes": self.text_bytes, "packs": self.packs,
             "pack_bytes": self.pack_bytes, "skipped": dict(self.skipped), "before_bytes": self.before_bytes,
             "file_bytes": self.file_bytes, "dry_run": self.dry_run,
+            "matches": [one._asdict() for one in self.matches],
         }  # fmt: skip
 
 
@@ -183,7 +194,7 @@ class Archiver:
         plain = opener.unseal(row, body)
         try:
             sealed = seal_payload(Payload(name, body[:NONCE_BYTES], plain), entropy[:32], entropy[32:])
-            stub = to_bytes(stub_of(act, row.author))
+            stub = to_bytes(stub_of(act))
         except LimitExceeded:
             self._skip("too large")
             return None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from muniment.archive.options import FOLDER
 from muniment.archive_room import ArchiveRoom
 from muniment.bank import Bank
 from muniment.base.errors import MunimentError
@@ -43,7 +44,8 @@ class PackInfo:
 class Collected:
     """What a collection did: packs taken away, those in their time of grace, and kept ones.
 
-    `reason` says why nothing may be taken away, if so.
+    `merged` packs were written anew, together or without what nobody needs, as `merged_into`, which set `merged_bytes`
+    free. `reason` says why nothing may be taken away, if so.
     """
 
     gone: int
@@ -52,12 +54,16 @@ class Collected:
     kept: int
     dry_run: bool
     reason: str | None = None
+    merged: int = 0
+    merged_into: int = 0
+    merged_bytes: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """The report as `--json` prints it."""
         return {
             "gone": self.gone, "gone_bytes": self.gone_bytes, "resting": self.resting, "kept": self.kept,
-            "dry_run": self.dry_run, "reason": self.reason,
+            "dry_run": self.dry_run, "reason": self.reason, "merged": self.merged, "merged_into": self.merged_into,
+            "merged_bytes": self.merged_bytes,
         }  # fmt: skip
 
 
@@ -84,7 +90,9 @@ class Blobs:
         ]
 
     def collect(self, *, dry_run: bool = False) -> Collected:
-        """Take away packs that no bank of this peer has needed for the time of grace.
+        """Take away packs that no bank of this peer has needed for the time of grace, and put small ones together.
+
+        In a store that others may share, packs are not put together: others have their names.
 
         Raises:
             StorageError: A bank or the store can't be read; nothing is taken away on a guess.
@@ -92,6 +100,9 @@ class Blobs:
         room = self._peer.archive
         if not room.begun:
             return Collected(0, 0, 0, 0, dry_run)
+        alone = room.options.store == FOLDER
+        if alone and not dry_run:
+            room.packs.follow(ours=True)  # a kill may have left some that no index names
         needed: set[bytes] = set()
         listed = self._peer.standing_store()
         for row in [] if listed is None else listed.banks(unlisted=True):
@@ -101,7 +112,9 @@ class Blobs:
                 reason = "a bank has archive acts that do not open here, so what they need is not known"
                 return Collected(0, 0, 0, len(room.packs.index.packs()), dry_run, reason)
             needed |= found
-        return sweep(room, needed, self._peer.host.clock.now_ms(), dry_run=dry_run)
+        now = self._peer.host.clock.now_ms()
+        swept = sweep(room, needed, now, dry_run=dry_run)
+        return put_together(room, needed, now, swept) if alone else swept
 
 
 def pointers(bank: Bank) -> set[bytes] | None:
@@ -154,6 +167,19 @@ def sweep(room: ArchiveRoom, needed: set[bytes], now: int, *, dry_run: bool) -> 
             if not dry_run:
                 packs.delete(row.name)
     return Collected(gone, gone_bytes, resting, kept, dry_run)
+
+
+def put_together(room: ArchiveRoom, needed: set[bytes], now: int, swept: Collected) -> Collected:
+    """Put small packs together, and leave out what nobody needs."""
+    from muniment.blob_merging import merge, plan, survey  # only for those who collect
+
+    packs = survey(room.packs, needed)
+    fixed = room.lent() | {pack.row.name for pack in packs if room.held(pack.row.name)}
+    groups = plan(packs, fixed, now - room.options.grace)
+    if swept.dry_run:
+        return replace(swept, merged=sum(map(len, groups)), merged_into=len(groups))
+    done = merge(room.packs, groups)
+    return replace(swept, merged=done.packs, merged_into=done.into, merged_bytes=done.freed_bytes)
 
 
 def problems(bank: Bank) -> Iterator[Problem]:

@@ -156,6 +156,13 @@ def wire(peer: Peer) -> None:
         store = peer.standing_store()
         return store is not None and store.custody.holds(blob, peer.host.clock.now_ms())
 
+    def lent() -> frozenset[bytes]:
+        store = peer.standing_store()
+        now = peer.host.clock.now_ms()
+        return frozenset(
+            () if store is None else (row.blob for row in store.custody.given() if row.until > now)
+        )
+
     def holders() -> list[BlobSource]:
         store = peer.standing_store()
         rows = [] if store is None else store.custody.given()
@@ -163,3 +170,4 @@ def wire(peer: Peer) -> None:
         return [HolderSource(peer, address) for address in dict.fromkeys(row.address for row in rows)]
 
     peer.archive.receipts, peer.archive.held, peer.archive.holders = receipts, held, holders
+    peer.archive.lent = lent

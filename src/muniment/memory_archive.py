@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from muniment.base.errors import InvalidInput, NotFound, StorageError
-from muniment.query import Time, Where
+from muniment.query import Time, Where, to_ms
 
 if TYPE_CHECKING:
     from muniment.archive.options import Options
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from muniment.archiving import Archived
     from muniment.bank import Bank
     from muniment.reading import Reader
+    from muniment.recalling import Recaller
     from muniment.views import Hits, Record
 
 Progress = Callable[[int, int], None]
@@ -27,6 +28,7 @@ class ArchiveFace:
     _bank: Bank
     _key: bytes
     _reader: Reader
+    _recaller: Recaller
 
     def archive(
         self,
@@ -40,6 +42,8 @@ class ArchiveFace:
         type: str | None = None,  # noqa: A002
         session: str | None = None,
         until: Time | None = None,
+        query: str | None = None,
+        limit: int = 100,
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> Archived:
@@ -58,6 +62,8 @@ class ArchiveFace:
             type: Only `note`, `skill`, `bullet` or `message`.
             session: Only those of this conversation.
             until: Only those said before this time.
+            query: Only those that a recall finds for this text, and that hold enough of what it asks.
+            limit: With `query`, at most so many, the best first; 1 to `Limits.recall_limit`.
             dry_run: Only tell what would be done.
             progress: Called with records looked at, and how many there are.
 
@@ -69,7 +75,7 @@ class ArchiveFace:
         from muniment.archive_policy import archive_due
         from muniment.archiving import archive
 
-        given = (older_than, larger_than, unused_for, tags, metadata, type, session, until)
+        given = (older_than, larger_than, unused_for, tags, metadata, type, session, until, query)
         named = any(value not in (None, ()) for value in given)
         if ref is not None and not named:
             return archive(self._bank, self._key, self._reader, ref, dry_run=dry_run)
@@ -79,7 +85,22 @@ class ArchiveFace:
         authority = self._reader.enter()
         where = Where(tags=tags, metadata=metadata, type=type, session=session, until=until)
         wanted = self._reader.filter(where, authority)
-        return archive_due(self._bank, self._key, options, wanted, dry_run=dry_run, progress=progress)
+        among = None if query is None else self._answers(query, limit, where, options)
+        return archive_due(
+            self._bank, self._key, options, wanted, among=among, dry_run=dry_run, progress=progress
+        )
+
+    def _answers(self, query: str, limit: int, where: Where, options: Options) -> Hits:
+        """What a recall finds, of those that a rule can be about."""
+        if not query.strip():
+            raise InvalidInput("the query is empty", "Say some words of what is meant.")
+        until = where.until
+        if options.older_than is not None:
+            oldest = self._bank.host.clock.now_ms() - options.older_than
+            until = oldest if until is None else min(oldest, to_ms(until, "until"))
+        return self._recaller.recall(
+            query, replace(where, until=until), limit, None, context=True, floor=True
+        )
 
     def _rule(
         self, older_than: str | None, larger_than: str | int | None, unused_for: str | None, *, named: bool

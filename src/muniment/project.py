@@ -97,8 +97,9 @@ def _rows(
     """The derived rows of an entry's acts, save those at places `known`, which are there."""
     found = _Rows()
     for index, said in enumerate(acts):
-        digests = (said.content, said.write) if isinstance(said, Stub) else None
-        act = said.act if isinstance(said, Stub) else said
+        digests, act = None, said.act if isinstance(said, Stub) else said
+        if isinstance(said, Stub):
+            digests = said.content, write_digest(said.act, row.author, said.content)
         if isinstance(act, Remember):
             if index in known:
                 continue

@@ -211,7 +211,7 @@ def _bears_out(bank: Bank, row: EntryRow, acts: Sequence[Act | Stub]) -> bool:
         return True
     finder = Stubs(bank.store, bank.rulings.authority, bank.openers())
     for found, stub in zip(rows, finder.of_rows(rows), strict=True):
-        if stub is None or not agrees(stub, came[found.act], row.author):
+        if stub is None or not agrees(stub, came[found.act]):
             return False
         bank.store.shelve(found.ord, shelves[found.ord]._replace(stub=False))
     return True

@@ -137,5 +137,5 @@ class Stubs:
 
 
 def indexed(stub: Stub) -> Remember:
-    """The act that an index reads in place of the whole one: with all of its words, in no order."""
-    return replace(stub.act, text=stubs.spoken(stub.bag))
+    """The act that an index reads in place of the whole one: its beginning, and its other words in no order."""
+    return replace(stub.act, text=stubs.spoken(stub))

@@ -24,6 +24,7 @@ from muniment.blobs import folder
 from muniment.store.connection import Connections
 from muniment.store.link import Link
 from muniment.keyring.journal import Journal
+from muniment.blobs.folder import FolderBlobs
 what, home, step = sys.argv[1], sys.argv[2], int(sys.argv[3])
 steps = Steps(step)
 with muniment.open(home) as peer:
@@ -32,6 +33,7 @@ with muniment.open(home) as peer:
     for owner, name in ((folder, "_write"), (folder, "_sync"), (folder.os, "fsync"), (Link, "commit"), (Link, "begin"),
                         (Journal, "record")):
         steps.hook(owner, name, after=name in ("commit", "_write"))
+    steps.hook(FolderBlobs, "delete", after=True)
     real_run = Link.run
     def run(self, sql, *args):
         if sql == "VACUUM" or sql.startswith(("DELETE FROM bodies", "UPDATE bodies")):
@@ -42,6 +44,8 @@ with muniment.open(home) as peer:
         agent.archive(larger_than=0, until=1 << 52)
     elif what == "restore":
         agent.restore("k0")
+    elif what == "merge":
+        assert peer.blobs.collect().merged >= 2
     else:
         agent._bank.store.compact()
 print("done")
@@ -49,7 +53,7 @@ print("done")
 )
 
 
-@pytest.mark.parametrize("what", ["archive", "restore", "compact"])
+@pytest.mark.parametrize("what", ["archive", "restore", "compact", "merge"])
 def test_a_kill_at_any_step_loses_no_text(tmp_path: Path, what: str) -> None:
     """Afterwards all texts are whole, nothing is found wrong, and the same command ends what was begun."""
     first = tmp_path / "first"
@@ -57,7 +61,10 @@ def test_a_kill_at_any_step_loses_no_text(tmp_path: Path, what: str) -> None:
         agent = peer.agent("ava", create=True)
         for number, text in enumerate(SAID):
             agent.remember(text, key=f"k{number}")
-        if what != "archive":
+        if what == "merge":
+            for number in range(len(SAID)):
+                agent.archive(f"k{number}")
+        elif what != "archive":
             agent.archive(larger_than=0, until=1 << 52)
     ended = 0
     for step in range(1, 80):
@@ -82,6 +89,10 @@ def test_a_kill_at_any_step_loses_no_text(tmp_path: Path, what: str) -> None:
             elif what == "restore":
                 agent.restore("k0")
                 assert agent.get("k0").state == "live"
+            elif what == "merge":
+                peer.blobs.collect()
+                peer.blobs.collect()
+                assert [pack.payloads for pack in peer.blobs.list()] == [len(SAID)], step
             else:
                 agent._bank.store.scrub()
                 assert agent.stats().archive["released"] == len(SAID)

@@ -194,7 +194,7 @@ def test_a_lying_stub_changes_nothing_where_the_text_is_and_nothing_after_it_cam
         (body,) = carol.bank.store.bodies([(row.seq, row.act)])
         assert true is not None
         assert body is not None
-        lie = stub_of(replace(true, text="a lie " * 40, tags=("spam",)), row.author)
+        lie = stub_of(replace(true, text="a lie " * 40, tags=("spam",)))
         sealed = seal_payload(Payload(name, body[:24], opener.unseal(row, body)), bytes(32), bytes(24))
         said = Archive(name, pointer_of(sealed), bytes(32), to_bytes(lie))
         with carol.bank.write() as authority:

@@ -57,8 +57,12 @@ class PackRoom:
         """Whether a pack of this peer should hold a payload; its bytes are not looked at."""
         return bool(self.index.places(pointer))
 
-    def payload(self, pointer: BlobName) -> bytes:
+    def payload(self, pointer: BlobName, *, without: BlobName | None = None) -> bytes:
         """A sealed payload, found to be what its pointer names, from whichever pack has it whole.
+
+        Args:
+            pointer: Its name.
+            without: A pack that is not looked into.
 
         Raises:
             UnknownBlob: No pack here has it.
@@ -66,7 +70,10 @@ class PackRoom:
             StorageError: As its other subclasses name it.
         """
         fault: MunimentError | None = None
-        for place in self.index.places(pointer):
+        tried: set[BlobName | None] = {without}
+        while places := [place for place in self.index.places(pointer) if place.pack not in tried]:
+            place = places[0]
+            tried.add(place.pack)  # and then what the index says by now: packs are put together meanwhile
             try:
                 sealed = self.blobs.read(place.pack, place.start, place.length)
                 packs.check_pointer(pointer, sealed)
@@ -91,10 +98,13 @@ class PackRoom:
         self.index.drop(name)
         return self.blobs.delete(name)
 
-    def follow(self) -> int:
+    def follow(self, *, ours: bool = False) -> int:
         """Take packs into the index that are kept and not in it; how many those were.
 
         Blobs that are no packs are left alone. A pack that is gone stays in the index, so that it is missed.
+
+        Args:
+            ours: Nobody else puts packs there, so they may be collected.
         """
         known = {row.name for row in self.index.packs()}
         found = 0
@@ -104,7 +114,7 @@ class PackRoom:
                 slots = packs.directory_of(data)
             except (RefusedPack, BlobDamaged, UnknownBlob):
                 continue
-            self._note(name, data, slots, ours=False)
+            self._note(name, data, slots, ours=ours)
             found += 1
         return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from muniment.base.limits import LIMITS
 from muniment.commands.context import Context
 from muniment.commands.records import BANK, WHICH
 from muniment.commands.results import Listed
@@ -56,6 +57,7 @@ COMMANDS = family(
             Example("muniment archive report-2024", "one memory"),
             Example("muniment archive --older-than 180d --dry-run", "what would go"),
             Example("muniment archive --older-than 180d --larger-than 4kB", "long texts of more than half a year ago"),
+            Example('muniment archive --query "harbour report" --dry-run', "what a recall for these words finds"),
             Example("muniment archive --type message --unused-for 90d", "messages that nobody asked for in a season"),
         ),
         (
@@ -67,6 +69,9 @@ COMMANDS = family(
             *WHICH,
             Param("until", "time", "Only memories said before this time: ISO 8601, UTC unless it says otherwise",
                   metavar="TIME"),
+            Param("query", "text", "Only memories that a recall for this text finds", metavar="TEXT"),
+            Param("limit", "integer", "With --query: at most so many, the best first", 100, short="n", minimum=1,
+                  maximum=LIMITS.recall_limit, metavar="N"),
             Param("dry_run", "flag", "Only tell what would be done", False),
             BANK,
         ),
@@ -104,8 +109,9 @@ COMMANDS = family(
     ),
     Command(
         "blobs gc",
-        "Takes away packs that no bank on this machine has needed for the time of grace (`archive.grace`, a week). The "
-        "first run only notes what is not needed. A pack with a text that is nowhere else here is never taken away.",
+        "Takes away packs that no bank on this machine has needed for the time of grace (`archive.grace`, a week), and "
+        "puts small ones together. The first run only notes what is not needed. A pack with a text that is nowhere "
+        "else here is never taken away.",
         (
             Example("muniment blobs gc --dry-run", "what would go"),
             Example("muniment blobs gc", "collect"),

@@ -1,7 +1,10 @@
 """Stubs: what stays of an archived record, so that it is found and filtered without its text (design section 9).
 
-A stub holds every field of the remember act but the text, the two digests that stand for it, its beginning, and
+A stub holds every field of the remember act but the text, the digest that stands for it, its beginning, and
 all of its words with how often each occurs: enough to make every table and index again, word for word.
+
+Two forms are read, and the second is written: there what the beginning says is not said again, common words are
+numbers, and the list of them is the dictionary of the compression.
 """
 
 from __future__ import annotations
@@ -9,17 +12,26 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from muniment.base import codec
 from muniment.base.errors import LimitExceeded, Malformed, RefusedBody
 from muniment.base.limits import LIMITS
-from muniment.ledger import acts
-from muniment.ledger.acts import Remember, content_digest, words, write_digest
+from muniment.ledger import acts, bags
+from muniment.ledger.acts import Remember, content_digest, words
+from muniment.ledger.common_words import LIST_1
+
+if TYPE_CHECKING:
+    import zstandard
 
 SNIPPET_CHARS = 160
 DIGEST_BYTES = 16
+MARKER = (
+    b"\x01"  # in front of the second form, and of its list of words; a frame of the first begins with 0x28
+)
 _LEVEL = 12
+_CUT = " …"
 _EDGES = ".,;:!?()[]{}<>\"'`*_#|/\\-=+~^%$&@"  # ASCII signs that are in no word, at its ends
 _PLAIN = re.compile(r"[A-Za-z]+")
 
@@ -30,21 +42,18 @@ class Stub:
 
     Attributes:
         act: Its remember act, with its beginning in place of the text.
-        content: `content_digest` of the whole act; `write` its `write_digest`.
+        content: `content_digest` of the whole act.
         bag: Its words, each as often as the text has it, in no order.
     """
 
     act: Remember
     content: bytes
-    write: bytes
     bag: str
 
 
-def stub_of(act: Remember, author: bytes) -> Stub:
+def stub_of(act: Remember) -> Stub:
     """The stub of a version, from its words."""
-    content = content_digest(act)
-    bag = "\n".join(_counted(word, count) for word, count in sorted(_words(act.text).items()))
-    return Stub(replace(act, text=beginning(act.text)), content, write_digest(act, author, content), bag)
+    return Stub(replace(act, text=beginning(act.text)), content_digest(act), bags.lines(_words(act.text)))
 
 
 def beginning(text: str) -> str:
@@ -53,7 +62,7 @@ def beginning(text: str) -> str:
     if len(flat) <= SNIPPET_CHARS:
         return flat
     cut = flat[:SNIPPET_CHARS].rpartition(" ")[0] or flat[:SNIPPET_CHARS]
-    return cut + " …"
+    return cut + _CUT
 
 
 def _words(text: str) -> Counter[str]:
@@ -69,17 +78,31 @@ def _words(text: str) -> Counter[str]:
     return found
 
 
-def _counted(word: str, count: int) -> str:
-    return word if count == 1 else f"{word} {count}"
+def _begun(beginning: str) -> Counter[str]:
+    """The words that a beginning has."""
+    return _words(beginning.removesuffix(_CUT))
 
 
-def spoken(bag: str) -> str:
-    """The words of a bag, each as often as it occurs: to an index the same as the text."""
-    out: list[str] = []
-    for line in bag.split("\n"):
-        word, _, count = line.partition(" ")
-        out.extend([word] * (int(count) if count else 1))
-    return " ".join(out)
+def spoken(stub: Stub) -> str:
+    """The beginning as it was said, and then all other words: to an index the same as the text.
+
+    Who speaks, and when, mostly stands in front, and is read from the order of words.
+    """
+    bag, begun = bags.read_lines(stub.bag), _begun(stub.act.text)
+    if begun <= bag:
+        return " ".join([stub.act.text.removesuffix(_CUT), *(bag - begun).elements()])
+    return " ".join(bag.elements())
+
+
+@cache
+def _dictionary() -> zstandard.ZstdCompressionDict:
+    import zstandard
+
+    # The commonest last: what is near costs least.
+    plain = "".join(" " + word for word in reversed(LIST_1)).encode()
+    made = zstandard.ZstdCompressionDict(plain, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+    made.precompute_compress(level=_LEVEL)
+    return made
 
 
 def to_bytes(stub: Stub) -> bytes:
@@ -87,35 +110,46 @@ def to_bytes(stub: Stub) -> bytes:
     import zstandard
 
     fields: dict[str, Any] = codec.decode(acts.to_bytes(stub.act), LIMITS.body_bytes)
-    fields |= {"c": stub.content, "w": stub.write, "bag": words(stub.bag)}
-    return zstandard.ZstdCompressor(level=_LEVEL).compress(codec.encode(fields))
+    bag, begun = bags.read_lines(stub.bag), _begun(stub.act.text)
+    if begun <= bag:
+        bag -= begun
+    else:
+        fields["all"] = True  # a first word too long for the beginning is cut there
+    common, rest = bags.split(bag)
+    fields |= {"c": stub.content, "n": common, "bag": words(rest)}
+    packer = zstandard.ZstdCompressor(level=_LEVEL, dict_data=_dictionary(), write_dict_id=False)
+    return MARKER + packer.compress(codec.encode(fields))
 
 
 def from_bytes(data: bytes) -> Stub:
-    """Read a stub; the size that it says is looked at before it is expanded.
+    """Read a stub of either form; the size that it says is looked at before it is expanded.
 
     Raises:
         RefusedBody: It is no stub, or a larger one than `Limits.stub_bytes`.
     """
-    fields = _expanded(data)
-    bag, content, write = (fields.pop(name, None) for name in ("bag", "c", "w"))
+    newer = data.startswith(MARKER)
+    fields = _expanded(data[len(MARKER) :], _dictionary()) if newer else _expanded(data, None)
+    named = ("bag", "c", "n", "all") if newer else ("bag", "c", "w")
+    rest, content, *more = (fields.pop(name, None) for name in named)
     act = acts.from_bytes(acts.REMEMBER, codec.encode(fields))
     if not isinstance(act, Remember):
         raise RefusedBody("a stub is not of a record")
-    for digest in (content, write):
+    for digest in (content,) if newer else (content, *more):
         if not isinstance(digest, bytes) or len(digest) != DIGEST_BYTES:
             raise RefusedBody("a stub's digest is malformed")
-    return Stub(act, content, write, _read_bag(bag))
+    bag = _read_bag(rest, act.text, *more) if newer else bags.read_lines(_text(rest))
+    return Stub(act, content, bags.lines(bag))
 
 
-def _expanded(data: bytes) -> dict[str, Any]:
+def _expanded(data: bytes, dictionary: zstandard.ZstdCompressionDict | None) -> dict[str, Any]:
     import zstandard
 
     try:
         said = zstandard.get_frame_parameters(data)
         if said.content_size > LIMITS.stub_bytes:  # an unknown size is the greatest number there is
             raise RefusedBody("a stub says no size, or too great a one")
-        plain = zstandard.ZstdDecompressor().decompress(data, max_output_size=LIMITS.stub_bytes)
+        unpacker = zstandard.ZstdDecompressor(dict_data=dictionary)
+        plain = unpacker.decompress(data, max_output_size=LIMITS.stub_bytes)
         fields = codec.decode(plain, LIMITS.stub_bytes)
     except (zstandard.ZstdError, Malformed, LimitExceeded):
         raise RefusedBody("a stub is malformed") from None
@@ -124,26 +158,29 @@ def _expanded(data: bytes) -> dict[str, Any]:
     return fields
 
 
-def _read_bag(bag: Any) -> str:
+def _text(bag: Any) -> str:
     try:
         text = bag.decode("utf-8", "surrogatepass") if isinstance(bag, bytes) else bag
     except UnicodeDecodeError:
         raise RefusedBody("a stub's words are malformed") from None
     if not isinstance(text, str):
         raise RefusedBody("a stub's words are malformed")
-    total = 0
-    for line in text.split("\n"):
-        word, space, count = line.partition(" ")
-        if space and not (count.isascii() and count.isdigit() and len(count) < 8):
-            raise RefusedBody("a stub's words are malformed")
-        total += (len(word) + 1) * int(count or 1)
-    if total > LIMITS.text_chars + 1:  # words said a million times would fill the memory
-        raise RefusedBody("a stub has more words than a text can have")
     return text
 
 
-def agrees(stub: Stub, act: Remember, author: bytes) -> bool:
+def _read_bag(rest: Any, beginning: str, common: Any, whole: Any) -> Counter[str]:
+    """All words: those of the beginning, unless `whole` says that they are among the others, and the others."""
+    if not isinstance(common, bytes) or (whole is not None and whole is not True):
+        raise RefusedBody("a stub's words are malformed")
+    found = bags.join(common, _text(rest))
+    if not whole:
+        found += _begun(beginning)
+        bags.check_size(found)
+    return found
+
+
+def agrees(stub: Stub, act: Remember) -> bool:
     """Whether a stub is that of a version: nothing in it can be made up by whoever archives."""
-    said = stub_of(act, author)
-    same = (stub.content, stub.write, stub.bag) == (said.content, said.write, said.bag)
+    said = stub_of(act)
+    same = (stub.content, stub.bag) == (said.content, said.bag)
     return same and acts.to_bytes(stub.act) == acts.to_bytes(said.act)

@@ -13,6 +13,7 @@ from muniment.base.ids import CID_PREFIX, EntryId
 from muniment.store.base import EntryRow, Verdict
 from muniment.store.connection import Connections
 from muniment.store.link import Link, Row
+from muniment.store.namings import meet
 from muniment.store.select import among, listed
 from muniment.store.shelves import bury
 from muniment.store.tips import move_tips
@@ -62,6 +63,7 @@ class EntryTables:
             ),
         )
         self._move_tips(link, seq, digest, author, row.prev)
+        meet(link, [digest], [seq])
         here = [(place_of(seq, act), body) for act, body in enumerate(bodies) if body is not None]
         link.run_many("INSERT INTO bodies (place, gone, sealed) VALUES (?, 0, ?)", here)
         if len(here) < len(bodies):
@@ -90,6 +92,7 @@ class EntryTables:
             ],
         )
         move_tips(link, seqs, digests, authors, rows)
+        meet(link, digests, seqs)
         here, missing = [], []
         for seq, held in zip(seqs, bodies, strict=True):
             for act, body in enumerate(held):

@@ -40,6 +40,14 @@ class Place(NamedTuple):
     length: int
 
 
+class Slot(NamedTuple):
+    """A payload of a pack: its pointer, its first byte, and how many."""
+
+    pointer: BlobName
+    start: int
+    length: int
+
+
 class PackIndex:
     """The index of one peer's packs, for many threads and processes at once. Each method is one transaction."""
 
@@ -101,6 +109,14 @@ class PackIndex:
         sql = "SELECT pointer FROM payloads WHERE pack = (SELECT id FROM packs WHERE name = ?)"
         for (pointer,) in self._connections.link().run(sql, (name,)):
             yield BlobName(pointer)
+
+    def slots(self, name: BlobName) -> list[Slot]:
+        """The payloads of a pack in the order in which they lie there."""
+        sql = (
+            "SELECT pointer, start, length FROM payloads WHERE pack = (SELECT id FROM packs WHERE name = ?)"
+            " ORDER BY start"
+        )
+        return [Slot(BlobName(p), s, m) for p, s, m in self._connections.link().run(sql, (name,))]
 
     def rest(self, name: BlobName, since_ms: int) -> None:
         """Note since when nothing needs a pack."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from muniment.base.ids import CID_PREFIX, EntryId, VersionId
-from muniment.store.base import Naming, NamingRow
+from muniment.base.ids import EntryId
 from muniment.store.connection import Connections
 from muniment.store.free_pages import copies, unclean_pages
 from muniment.store.link import Link
@@ -121,17 +120,3 @@ class ShelfTables:
             f"SELECT ord, archived, stub FROM shelves WHERE ord {among}", values
         )
         return {ord: Shelf(archived == 1, stub == 1) for ord, archived, stub in rows}
-
-    def archive_acts(self) -> Iterator[NamingRow]:
-        last = (0, -1)
-        sql = (
-            "SELECT seq, act, target, target_act FROM namings WHERE kind = 5 AND (seq, act) > (?, ?)"
-            f" ORDER BY seq, act LIMIT {_CHUNK}"
-        )
-        while True:
-            rows = self._connections.link().run(sql, last)
-            for seq, act, target, target_act in rows:
-                last = (seq, act)
-                yield NamingRow(VersionId(EntryId(CID_PREFIX + target), target_act), Naming.ARCHIVE, seq, act)
-            if len(rows) < _CHUNK:
-                return

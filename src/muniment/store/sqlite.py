@@ -17,6 +17,7 @@ from muniment.store.entries import EntryTables
 from muniment.store.free_pages import copies
 from muniment.store.link import Link
 from muniment.store.migrate import BANK, Kind
+from muniment.store.namings import NamingTables
 from muniment.store.shelves import ShelfTables
 from muniment.store.vectors import VectorTables
 from muniment.store.versions import VersionTables
@@ -24,7 +25,7 @@ from muniment.store.versions import VersionTables
 SALT_BYTES = 16
 
 
-class SqliteStore(EntryTables, VersionTables, VectorTables, ShelfTables):
+class SqliteStore(EntryTables, VersionTables, NamingTables, VectorTables, ShelfTables):
     """A bank in one SQLite file.
 
     Threads and processes may share it: each thread has a connection of its own, writers queue, and readers

@@ -12,19 +12,19 @@ from muniment.store.versions import to_bytes, to_words
 _CHUNK = 1024
 # Every vector of one model with its version, of entries that count and can be read.
 _JOIN = (
-    "FROM versions r JOIN entries t ON t.seq = r.place >> 8"
-    " JOIN namings n ON n.target = t.id AND n.target_act = r.place & 255 AND n.kind = 4"
-    " JOIN vectors v ON v.seq = n.seq AND v.act = n.act AND v.model = ?"
-    " JOIN entries e ON e.seq = n.seq AND e.verdict = 0 AND e.readable = 1"
+    "FROM versions r"
+    " JOIN namings n ON n.target = r.place AND n.kind = 4"
+    " JOIN vectors v ON v.seq = n.place >> 8 AND v.act = n.place & 255 AND v.model = ?"
+    " JOIN entries e ON e.seq = v.seq AND e.verdict = 0 AND e.readable = 1"
 )
-_PLACES = f"SELECT r.ord, r.author, n.seq, n.act, e.author, e.at {_JOIN} WHERE "
+_PLACES = f"SELECT r.ord, r.author, v.seq, v.act, e.author, e.at {_JOIN} WHERE "
 _LACKING = (
-    "SELECT o.ord FROM versions o JOIN entries t ON t.seq = o.place >> 8 WHERE o.state = 0 AND o.ord > ?"
-    " AND NOT EXISTS (SELECT 1 FROM namings n JOIN vectors v ON v.seq = n.seq AND v.act = n.act AND v.model = ?"
-    " JOIN entries e ON e.seq = n.seq AND e.verdict = 0 AND e.readable = 1"
-    " WHERE n.target = t.id AND n.target_act = o.place & 255 AND n.kind = 4) ORDER BY o.ord LIMIT ?"
+    "SELECT o.ord FROM versions o WHERE o.state = 0 AND o.ord > ?"
+    " AND NOT EXISTS (SELECT 1 FROM namings n JOIN vectors v ON v.seq = n.place >> 8 AND v.act = n.place & 255"
+    " AND v.model = ? JOIN entries e ON e.seq = v.seq AND e.verdict = 0 AND e.readable = 1"
+    " WHERE n.target = o.place AND n.kind = 4) ORDER BY o.ord LIMIT ?"
 )
-_ORDER = " ORDER BY r.ord, e.at, n.seq, n.act"
+_ORDER = " ORDER BY r.ord, e.at, v.seq, v.act"
 
 
 class VectorTables:

@@ -1,4 +1,4 @@
-"""Versions, facets, namings, values, sessions and changes in SQLite: what is derived from entries."""
+"""Versions, facets, values, sessions and changes in SQLite: what is derived from entries."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from muniment.store.base import (
     Change,
     Figures,
     Filter,
-    Naming,
-    NamingRow,
     State,
     ValueRow,
     VersionRow,
@@ -29,13 +27,14 @@ _COLUMNS = (
 )
 _SELECT = f"SELECT {_COLUMNS} FROM versions "
 _INSERT = f"INSERT INTO versions ({_COLUMNS}) VALUES ({', '.join('?' * 15)})"
-_RECORDS = "SELECT record FROM versions WHERE record"
+_RECORDS = "SELECT record FROM versions WHERE substr(record, 11)"
 _GROUPS = "SELECT DISTINCT key_group FROM versions WHERE key_group IS NOT NULL AND key_group"
 _CHUNK = 1024
 _DERIVED = (
     "versions",
     "facets",
     "namings",
+    "strangers",
     "named_values",
     "vectors",
     "models",
@@ -135,23 +134,19 @@ class VersionTables:
     def crowded(self, rows: Sequence[VersionRow]) -> list[bool]:
         link = self._connections.link()
         keys = sorted({row.group for row in rows if row.group is not None})
-        taken = {record for (record,) in among(link, _RECORDS, sorted({row.record for row in rows}))}
+        ends = sorted({row.record[10:] for row in rows})
+        taken = {record for (record,) in among(link, _RECORDS, ends)}
         groups = {group for (group,) in among(link, _GROUPS, keys)}
         return [row.record in taken or row.group in groups for row in rows]
 
-    def named(self, entries: Sequence[EntryId]) -> set[EntryId]:
-        digests = [entry[len(CID_PREFIX) :] for entry in entries]
-        rows = among(self._connections.link(), "SELECT DISTINCT target FROM namings WHERE target", digests)
-        return {EntryId(CID_PREFIX + target) for (target,) in rows}
-
     def of_record(self, record: RecordId) -> list[VersionRow]:
-        return self._few("WHERE record = ?", (record,))
+        return self._few("WHERE substr(record, 11) = ? AND record = ?", (record[10:], record))
 
     def of_group(self, group: bytes, *, live: bool = False) -> list[VersionRow]:
         return self._few("WHERE key_group = ?" + (" AND state = 0" if live else ""), (group,))
 
     def of_write(self, write: bytes) -> list[VersionRow]:
-        return self._few("WHERE write = ?", (write,))
+        return self._few("WHERE substr(write, 1, 6) = ? AND write = ?", (write[:6], write))
 
     def _few(self, where: str, values: Sequence[object]) -> list[VersionRow]:
         """A handful of rows, sorted here: preparing to sort costs SQLite more than finding them."""
@@ -176,39 +171,6 @@ class VersionTables:
     def _last_change(self, link: Link) -> int:
         first = "(SELECT value FROM meta WHERE name = 'first_change')"
         return int(link.run(f"SELECT coalesce((SELECT max(number) FROM changes), {first})")[0][0])
-
-    def add_namings(self, rows: Sequence[NamingRow]) -> None:
-        link = self._connections.writer()
-        if rows:
-            link.run_many(
-                "INSERT OR IGNORE INTO namings (seq, act, kind, target, target_act) VALUES (?, ?, ?, ?, ?)",
-                [
-                    (row.seq, row.act, int(row.kind), row.target.entry[len(CID_PREFIX) :], row.target.act)
-                    for row in rows
-                ],
-            )
-
-    def namings(self, targets: Sequence[VersionId]) -> list[NamingRow]:
-        link = self._connections.link()
-        sql = "SELECT seq, act, kind FROM namings WHERE target = ? AND target_act = ? ORDER BY seq, act, kind"
-        return [
-            NamingRow(target, Naming(kind), seq, act)
-            for target in targets
-            for seq, act, kind in link.run(sql, (target.entry[len(CID_PREFIX) :], target.act))
-        ]
-
-    def namings_by(self, seq: int, act: int | None = None) -> list[NamingRow]:
-        link = self._connections.link()
-        sql = "SELECT act, kind, target, target_act FROM namings WHERE seq = ?"
-        values = (seq,) if act is None else (seq, act)
-        if act is not None:
-            sql += " AND act = ?"
-        return [
-            NamingRow(VersionId(EntryId(CID_PREFIX + target), target_act), Naming(kind), seq, by)
-            for by, kind, target, target_act in link.run(
-                sql + " ORDER BY act, kind, target, target_act", values
-            )
-        ]
 
     def add_values(self, rows: Sequence[ValueRow]) -> None:
         link = self._connections.writer()
@@ -334,7 +296,14 @@ _STRAYS = (
         "SELECT ord FROM facets WHERE ord NOT IN (SELECT ord FROM versions)"
     )),
     ("namings", "namings by entries that are not here", (
-        "SELECT seq FROM namings WHERE seq NOT IN (SELECT seq FROM entries)"
+        "SELECT place >> 8 FROM namings WHERE place >> 8 NOT IN (SELECT seq FROM entries)"
+    )),
+    ("namings", "namings of entries that are neither here nor listed as strangers", (
+        "SELECT place >> 8 FROM namings WHERE target >> 8 NOT IN"
+        " (SELECT seq FROM entries UNION ALL SELECT id FROM strangers)"
+    )),
+    ("namings", "entries that are listed as strangers, and are here", (
+        "SELECT id FROM strangers WHERE digest IN (SELECT id FROM entries)"
     )),
     ("named_values", "values set by entries that are not here", (
         "SELECT seq FROM named_values WHERE seq NOT IN (SELECT seq FROM entries)"

@@ -111,3 +111,37 @@ class ManySuite:
             world.store.add_namings([NamingRow(VersionId(entry.id, 0), Naming.FORGET, lone.seq, 0)])
         other = world.store.entry_at(lone.seq)
         assert world.store.named([entry.id, other.id]) == {entry.id}
+
+    def test_what_names_an_entry_that_is_not_here_names_it_when_it_comes(self, world: World) -> None:
+        """Whether it comes alone or among others; acts of other entries are named as before."""
+        maker = world.maker
+        alone, among, never = (
+            maker.entry(1, acts=2),
+            maker.entry(2),
+            EntryId(maker.founding.id[:4] + bytes(32)),
+        )
+        by = world.say()
+        rows = [
+            NamingRow(VersionId(alone.id, 1), Naming.FORGET, by.seq, 0),
+            NamingRow(VersionId(among.id, 0), Naming.ARCHIVE, by.seq, 1),
+            NamingRow(VersionId(never, 0), Naming.OVER, by.seq, 1),
+            NamingRow(world.store.version_id(by), Naming.FEEDBACK, by.seq, 2),
+        ]
+        with world.store.write():
+            world.store.add_namings(rows)
+        ids = [alone.id, among.id, never, maker.founding.id]
+        for step in range(3):
+            assert world.store.named(ids) == set(ids[:3])
+            assert world.store.namings([row.target for row in rows]) == rows
+            assert set(world.store.namings_by(by.seq)) == set(rows)
+            assert list(world.store.archive_acts()) == [rows[1]]
+            assert world.store.check() == []
+            if step == 0:
+                world.add(alone)
+            elif step == 1:
+                with world.store.write():
+                    more = [maker.entry(3), among, maker.entry(3)]
+                    world.store.add_entries([one.row for one in more], [one.bodies for one in more])
+        with world.store.write():
+            world.store.reset_derived()
+        assert world.store.named(ids) == set()

@@ -279,6 +279,7 @@ def test_a_pack_that_nothing_needs_goes_after_its_grace(agent: Agent, peer: Peer
     agent.archive("bergen")
     assert peer.blobs.collect().to_json() == {
         "gone": 0, "gone_bytes": 0, "resting": 0, "kept": 1, "dry_run": False, "reason": None,
+        "merged": 0, "merged_into": 0, "merged_bytes": 0,
     }  # fmt: skip
     clock.advance(100 * DAY_MS)
     assert peer.blobs.collect().kept == 1
@@ -417,3 +418,25 @@ def test_many_texts_share_packs_and_the_file_shrinks(tmp_path: Path) -> None:
         assert done.file_bytes < before / 4
         assert agent.check() == []
         assert len(agent.recall("different", limit=700)) == 600
+
+
+def test_what_a_query_finds_goes(agent: Agent) -> None:
+    """The best first, at most so many, together with the other rules; a dry run lists them and does nothing."""
+    for number in range(5):
+        agent.remember(
+            f"the lighthouse keeper wrote entry {number}", key=f"l{number}", tags=["log"] if number else []
+        )
+    agent.remember("bread is baked at six", key="bread")
+    would = agent.archive(query="lighthouse keeper", larger_than=0, dry_run=True)
+    assert {match.key for match in would.matches} == {f"l{number}" for number in range(5)}
+    assert agent.list(states=["archived"]) == []
+    done = agent.archive(query="lighthouse keeper", tags=["log"], limit=2, larger_than=0)
+    assert done.records == 2
+    assert done.to_json()["matches"][0]["text"].startswith("the lighthouse keeper")
+    agent.archive(query="lighthouse keeper", larger_than=0)
+    assert {record.key for record in agent.list(states=["archived"])} == {f"l{number}" for number in range(5)}
+    assert agent.archive(query="lighthouse keeper", larger_than=0).records == 0
+    assert agent.archive(query="lighthouse keeper", older_than="1d", larger_than=0).records == 0
+    assert agent.archive(query="submarine", larger_than=0).matches == ()
+    with pytest.raises(InvalidInput, match="query is empty"):
+        agent.archive(query="  ")

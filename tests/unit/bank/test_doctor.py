@@ -22,6 +22,7 @@ from muniment.peer import Peer
 from muniment.store.routes import WantedRow
 from muniment.surfaces.cli import main
 from muniment.testing.clock import FixedClock
+from muniment.testing.older import as_format_2
 
 DAY_MS = 86_400_000
 
@@ -130,15 +131,7 @@ def _late_request(home: Path) -> None:
 
 
 def _old_format(home: Path) -> None:
-    import apsw
-
-    connection = apsw.Connection(str(bank_file(home)))
-    connection.execute(
-        "DROP TABLE released; DROP TABLE shelves; DROP INDEX namings_archive; DROP TABLE traces"
-    )
-    connection.execute("DELETE FROM meta WHERE name IN ('dead_bytes', 'compacting')")
-    connection.execute("PRAGMA user_version = 1")
-    connection.close()
+    as_format_2(bank_file(home))
 
 
 class Fault(NamedTuple):

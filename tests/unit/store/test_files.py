@@ -26,10 +26,12 @@ from muniment.base.errors import (
     StoreCorrupt,
     StoreReadOnly,
 )
-from muniment.base.ids import BankId, cid_of
+from muniment.base.ids import BankId, EntryId, VersionId, cid_of
+from muniment.store.base import Naming, NamingRow
 from muniment.store.migrate import BANK, PEER, Kind
 from muniment.store.peer import PeerStore
 from muniment.store.sqlite import SqliteStore
+from muniment.testing.older import as_format_2
 from muniment.testing.store_rows import Maker, World, everything
 
 BANK_FILE = "bank.db"
@@ -391,6 +393,30 @@ def test_an_older_file_is_not_upgraded_to_be_read(tmp_path: Path) -> None:
     with pytest.raises(StoreReadOnly):
         SqliteStore.open(tmp_path / "bank.db", kind=new, readonly=True)
     SqliteStore.open(tmp_path / "bank.db", kind=old).close()
+
+
+def test_what_named_versions_by_whole_ids_does_so_by_numbers(tmp_path: Path) -> None:
+    """A bank of format 2 opens with every naming that it had, also those of entries that are not here."""
+    world = make(tmp_path)
+    world.say()
+    entry = next(iter(world.store.entries(control=False)))
+    away = VersionId(EntryId(cid_of(b"not here yet")), 3)
+    again = VersionId(EntryId(cid_of(b"another")), 0)
+    rows = [NamingRow(away, Naming.OVER, entry.seq, 0), NamingRow(again, Naming.ARCHIVE, entry.seq, 1),
+            NamingRow(VersionId(entry.id, 0), Naming.VECTOR, entry.seq, 1)]  # fmt: skip
+    with world.store.write():
+        world.store.add_namings(rows)
+    before = everything(world.store, world.maker)
+    named = world.store.namings_by(entry.seq)
+    world.store.close()
+    as_format_2(tmp_path / BANK_FILE)
+    store = SqliteStore.open(tmp_path / BANK_FILE)
+    assert everything(store, world.maker) == before
+    assert store.namings_by(entry.seq) == named
+    assert store.namings([away, again]) == rows[:2]
+    assert [row.target for row in store.archive_acts()] == [again]
+    assert store.check() == []
+    store.close()
 
 
 # Threads, processes and forks

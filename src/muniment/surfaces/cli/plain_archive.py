@@ -18,6 +18,9 @@ def archived_lines(result: Any) -> list[str]:
         lines[0] += f", in {count(result.packs, 'pack')} of {size(result.pack_bytes)}"
         lines.append(f"  the bank's file: {size(result.before_bytes)} before, {size(result.file_bytes)} now")
     lines += [f"  left: {number(n)}, {one_line(why)}" for why, n in result.skipped.items()]
+    lines += [
+        f"  {one_line(match.key or match.id, 40)}  {one_line(match.text, 80)}" for match in result.matches
+    ]
     return lines
 
 
@@ -49,6 +52,10 @@ def collected_lines(result: Any) -> list[str]:
     verb = "would go" if result.dry_run else "gone"
     rest = f"{number(result.resting)} not needed and in their time of grace, {number(result.kept)} kept"
     lines = [f"{count(result.gone, 'pack')} {verb} ({size(result.gone_bytes)}), {rest}"]
+    if result.merged:
+        would, into = "would be " if result.dry_run else "", count(result.merged_into, "pack")
+        freed = "" if result.dry_run else f", {size(max(0, result.merged_bytes))} set free"
+        lines.append(f"{count(result.merged, 'pack')} {would}put together into {into}{freed}")
     if result.reason:
         lines.append(f"note: {one_line(result.reason)}")
     return lines
