@@ -36,8 +36,9 @@ docs: $(VENV)/.installed ## Run the documents' examples and check that everythin
 bench: $(VENV)/.bench ## Run the benchmarks, rivals in the same run
 	$(BIN)/python -m benchmarks
 
-soak: $(VENV)/.installed ## Run the long tests
+soak: $(VENV)/.installed ## Run the long tests, a year of three agents among them (YEAR_DATA=folder of question sets)
 	HYPOTHESIS_PROFILE=soak $(PYTEST) -m soak --timeout=7200
+	@echo "The year's plots: .bench/year/*.svg"
 
 format: $(VENV)/.installed ## Rewrite files in the house format
 	$(BIN)/ruff check --fix-only .

@@ -66,9 +66,10 @@ NAMES = (
         "archive",
         "custody",
         "erase",
+        "year",
     ),
 )
-OWN_TABLES = {"words", "locomo", "vectors", "scale", "fusion", "auto_recall", "recall", "integrity"}
+OWN_TABLES = {"words", "locomo", "vectors", "scale", "fusion", "auto_recall", "recall", "integrity", "year"}
 
 # Those that know one size.
 ALONE = {
@@ -110,6 +111,8 @@ def other(name: str, *, quick: bool, million: bool, data: str | None) -> int:
         words = [*sizes, *(["--queries", "50"] if quick else [])]
     elif name == "integrity":
         words = []
+    elif name == "year":
+        words = [*(["--data", data] if data else []), *(["--quick"] if quick else [])]
     elif data is None:
         print(f"\nskipped: {name} (name the folder of its data with --data)", flush=True)
         return 0

@@ -131,3 +131,66 @@ def lines(
         ends.append(y)
         parts.append(_text(spots[-1][0] + 12, y + 4, f"{name}, {line[-1][1]:.3g} ms"))
     return _page(width, height, about, parts)
+
+
+def course(
+    about: str,
+    series: Mapping[str, Sequence[tuple[float, float]]],
+    across: str,
+    up: str,
+    *,
+    unit: str = "",
+    width: int = 760,
+) -> str:
+    """Lines over two plain scales from 0 on, named at their right ends: how something goes over time.
+
+    Args:
+        about: What is shown, for those who can't see it.
+        series: Name -> points (x, y), 0 or more.
+        across, up: What the axes are.
+        unit: Behind the last figure of each line.
+        width: Of the picture, in pixels.
+
+    Raises:
+        ValueError: There is no point.
+    """
+    points = [point for line in series.values() for point in line]
+    if not points:
+        raise ValueError("nothing to draw")
+    height, left, right, top, foot = 300, 64, 230, 34, 48
+    step = _step(max(y for _, y in points))
+    high_x, high_y = max(x for x, _ in points), step * math.ceil(max(y for _, y in points) / step or 1)
+
+    def place(x: float, y: float) -> tuple[float, float]:
+        return (
+            left + x / (high_x or 1) * (width - left - right),
+            height - foot - y / high_y * (height - foot - top),
+        )
+
+    parts = [_text(left, 18, up, "small")]
+    for number in range(round(high_y / step) + 1):
+        _, y = place(0, number * step)
+        parts += [_line(left, y, width - right, y, "grid"),
+                  _text(left - 8, y + 4, f"{number * step:g}", "small", "end")]  # fmt: skip
+    for quarter in range(5):
+        x, y = place(high_x * quarter / 4, 0)
+        parts += [_line(x, y, x, y + 5, "axis"),
+                  _text(x, y + 20, f"{high_x * quarter / 4:,.0f}", "small", "middle")]  # fmt: skip
+    parts.append(_text((left + width - right) / 2, height - 8, across, "small", "middle"))
+    ends: list[float] = []
+    lines_ = [(number, name, line) for number, (name, line) in enumerate(series.items()) if line]
+    for number, name, line in sorted(lines_, key=lambda one: -one[2][-1][1]):
+        colour = COLOURS[number % len(COLOURS)]
+        spots = [place(x, y) for x, y in line]
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in spots)
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2.5"/>')
+        y = max(spots[-1][1], ends[-1] + 18 if ends else 0.0)  # names don't lie on each other
+        ends.append(y)
+        parts.append(_text(spots[-1][0] + 10, y + 4, f"{name}, {line[-1][1]:.3g}{unit}"))
+    return _page(width, height, about, parts)
+
+
+def _step(most: float) -> float:
+    """A round distance between lines of a grid of about five."""
+    power = 10.0 ** math.floor(math.log10(most)) if most > 0 else 1.0
+    return next(power * share for share in (0.2, 0.5, 1, 2) if most / (power * share) <= 5)

@@ -38,7 +38,7 @@ class Pace:
     sample: int = 14
     policy: int = 7
     older_than: int = 60
-    larger_than: int = 1024
+    larger_than: int = 256
     desk_crash: int = 9
     laptop_crash: int = 41
     guest: int = 40
@@ -86,7 +86,9 @@ class Life:
         self.dids: dict[str, str] = {}
         self.samples: list[dict[str, Any]] = []
         self.happened: dict[str, int] = {}
-        self._crash: tuple[Machine, str] | None = None  # who is still to be killed today, and in the middle of what
+        self._crash: tuple[Machine, str] | None = (
+            None  # who is still to be killed today, and in the middle of what
+        )
         self._turn = self._rounds = 0
         self._guest: tuple[str, int] | None = None  # who is here, and until which day
 
@@ -128,6 +130,7 @@ class Life:
         return {
             "days": self.pace.days, "happened": self.happened, "samples": self.samples, "fresh": fresh,
             "first_last": self._first_last(),
+            "asked_at_end": {bank: len(self._asked(bank, self.pace.days)) for bank in self.banks},
         }  # fmt: skip
 
     def _at(self, day: int, hour: float) -> None:
@@ -195,7 +198,9 @@ class Life:
         self._crash = None
         for machine, every in ((self.desk, self.pace.desk_crash), (self.laptop, self.pace.laptop_crash)):
             if day % every == every // 2:
-                days = [story.days[day] for name, story in self.stories.items() if self.home(name)[0] is machine]
+                days = [
+                    story.days[day] for name, story in self.stories.items() if self.home(name)[0] is machine
+                ]
                 works = ["tell"]
                 works += ["drop"] * any(one.forgotten or one.erased for one in days)
                 works += ["archive"] * self._policy_day(day) + ["sync"] * self._online(day)
@@ -276,7 +281,11 @@ class Life:
     def _guests(self, day: int) -> None:
         """One comes, says something, is cut, and says something more before it hears of it."""
         team = self.banks["team"]
-        if self._guest is None and day % self.pace.guest >= self.pace.guest // 4 and day + GUEST_STAYS < self.pace.days:
+        if (
+            self._guest is None
+            and day % self.pace.guest >= self.pace.guest // 4
+            and day + GUEST_STAYS < self.pace.days
+        ):
             name = f"guest{day}"
             did, _ = self.laptop.call("make", agent=name)
             self.desk.call("grant", agent="ava", bank=team.id, did=did, level="write")
@@ -336,7 +345,9 @@ class Life:
             assert not wrong, f"{machine.name} lost or changed in {bank}: {list(wrong.items())[:5]}"
             for part, digest in machine.call("digest", agent=agent, bank=held.id).items():
                 digests.setdefault(bank, {}).setdefault(part, set()).add(digest)
-        unequal = [(bank, part) for bank, parts in digests.items() for part, ones in parts.items() if len(ones) > 1]
+        unequal = [
+            (bank, part) for bank, parts in digests.items() for part, ones in parts.items() if len(ones) > 1
+        ]
         assert not unequal, f"replicas differ: {unequal}"
         self._hold_guests()
         self._hold_erased()
@@ -381,20 +392,29 @@ class Life:
             found["banks"][bank] = {"live": live, "ms": statistics.median(took) if took else None,
                                     "recall": statistics.fmean(held.seen[q.text][-1] for q in rows) if rows else None,
                                     "archived": machine.call("archived", agent=agent, bank=held.id)}  # fmt: skip
-        found["recall"] = {name: statistics.fmean(values) if values else None for name, values in scores.items()}
+        found["recall"] = {
+            name: statistics.fmean(values) if values else None for name, values in scores.items()
+        }
         found["asked"] = {name: len(values) for name, values in scores.items()}
         found["ms"] = statistics.median(times) if times else None
         found["live"] = sum(one["live"] for one in found["banks"].values())
         for machine in (self.desk, self.laptop):
             found[machine.name] = {"disk": disk(machine.home), "memory_mb": machine.call("memory_mb"),
-                                   "up": (machine.now - machine.started) // DAY_MS, "crashes": machine.crashes}  # fmt: skip
+                                   "up": (machine.now - machine.started) // DAY_MS, "crashes": machine.crashes,
+                                   }  # fmt: skip
         return found
 
     def _asked(self, bank: str, day: int) -> list[Asked]:
         return [question for since, question in self.stories[bank].asked if since <= day]
 
     def _score(
-        self, machine: Machine, agent: str, held: Held, rows: list[Asked], scores: dict[str, list[float]], day: int
+        self,
+        machine: Machine,
+        agent: str,
+        held: Held,
+        rows: list[Asked],
+        scores: dict[str, list[float]],
+        day: int,
     ) -> list[float]:
         """recall@10 of each question, and the processor times."""
         old = START_MS + (day - self.pace.older_than - self.pace.policy) * DAY_MS
@@ -418,7 +438,9 @@ class Life:
         answers = machine.call("ask", agent=agent, bank=held.id, questions=[about(bank, n) for n in numbers])
         for number, (versions, _) in zip(numbers, answers, strict=True):
             slot = held.facts[f"code.{PLACES[number % len(PLACES)]}"]
-            assert versions[:1] == [held.versions[slot]], f"{bank}: {about(bank, number)} is not answered first"
+            assert versions[:1] == [held.versions[slot]], (
+                f"{bank}: {about(bank, number)} is not answered first"
+            )
             stale = [version for version in versions if held.states.get(version, "live") != "live"]
             assert not stale, f"{bank}: {stale} is not live"
 
@@ -431,7 +453,7 @@ class Life:
         assert found == [_hash(held.words[slot].text) for slot in slots], "an archived text is another one"
 
     def _fresh(self) -> dict[str, Any]:
-        """The live records in new banks, told at once: what age costs is the difference."""
+        """The live records in new banks, told at once, none archived: what age costs is the difference."""
         fresh = Machine("fresh", self.folder / "fresh")
         self._settings(fresh.home)
         fresh.now = self.desk.now
@@ -446,7 +468,6 @@ class Life:
                 for slot, version in zip(live, fresh.did, strict=True):
                     new.versions[slot], new.words[slot] = version, held.words[slot]
                     new.times[version] = held.times[held.versions[slot]]
-                fresh.call("policy", agent=bank, bank=ident)
                 out["banks"][bank] = self._compare(fresh, bank, held, new)
             out["disk"], out["memory_mb"] = disk(fresh.home), fresh.call("memory_mb")
             out["live"] = sum(fresh.call("live", agent=bank, bank=fresh.call("make", agent=bank)[1])
@@ -467,14 +488,21 @@ class Life:
                 into = scores.setdefault(name, {"current": [], "archived": []})
                 times[name] += self._score(who, by, one, part, into, self.pace.days - 1)
         return {
-            name: {"ms": statistics.median(times[name]) if times[name] else None,
-                   "recall": statistics.fmean([x for values in found.values() for x in values])}
+            name: {
+                "ms": statistics.median(times[name]) if times[name] else None,
+                "recall": _mean([x for values in found.values() for x in values]),
+                "archived": _mean(found["archived"]),
+            }
             for name, found in scores.items()
         }  # fmt: skip
 
     def _first_last(self) -> list[list[float]]:
         """recall@10 of each question when it was first asked and when last."""
         return [[values[0], values[-1]] for held in self.banks.values() for values in held.seen.values()]
+
+
+def _mean(values: list[float]) -> float | None:
+    return statistics.fmean(values) if values else None
 
 
 def _unbase(text: str) -> bytes:
@@ -491,4 +519,5 @@ def _line(sample: dict[str, Any]) -> str:
     r = {k: None if v is None else round(v, 3) for k, v in sample["recall"].items()}
     return (f"day {sample['day']}: {sample['live']} live, recall@10 {r}, {sample['ms'] or 0:.2f} ms, "
             f"desk {sample['desk']['memory_mb']:.0f} MB {sum(sample['desk']['disk'].values()) / 1e6:.1f} MB disk, "
-            f"laptop {sample['laptop']['memory_mb']:.0f} MB {sum(sample['laptop']['disk'].values()) / 1e6:.1f}")  # fmt: skip
+            f"laptop {sample['laptop']['memory_mb']:.0f} MB {sum(sample['laptop']['disk'].values()) / 1e6:.1f}"
+    )  # fmt: skip

@@ -18,19 +18,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmarks.common import rss_anon_mb
 
 import muniment
-from benchmarks.common import rss_anon_mb
 from muniment import syncing
 from muniment.base.errors import MunimentError
 from muniment.base.ids import BankId, EntryId, cid_text, parse_cid, parse_version
 from muniment.embed.callable import CallableEmbedder
 from muniment.heads import MemoryBook
+from muniment.ledger.stub import beginning
 from muniment.memory import Memory
 from muniment.peer import Peer
 from muniment.rounds import care
 from muniment.sharing import speaker
-from muniment.ledger.stub import beginning
 from muniment.store.base import State, Verdict
 from muniment.testing.clock import TickingClock
 
@@ -43,8 +43,10 @@ def _embed(texts: list[str]) -> np.ndarray:
     rows = np.zeros((len(texts), DIMENSION), np.float32)
     for row, text in zip(rows, texts, strict=True):
         for word in set(text.lower().split()):
-            seed = int.from_bytes(hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest())
-            row += np.random.Generator(np.random.PCG64(seed)).standard_normal(DIMENSION, dtype=np.float32)
+            seed = int.from_bytes(
+                hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+            )
+            row[:] += np.random.Generator(np.random.PCG64(seed)).standard_normal(DIMENSION, dtype=np.float32)
         row[0] += 1e-6
     return rows
 
@@ -172,7 +174,16 @@ class Program:
         for offset in range(0, 1 << 20, PAGE):
             page = memory.list(limit=PAGE, offset=offset, states=("live", "superseded", "forgotten"))
             out += [
-                [r.version, r.key, r.session, r.author, r.created_at_ms, r.state, r.conflict, beginning(r.text)]
+                [
+                    r.version,
+                    r.key,
+                    r.session,
+                    r.author,
+                    r.created_at_ms,
+                    r.state,
+                    r.conflict,
+                    beginning(r.text),
+                ]
                 for r in page
             ]
             if len(page) < PAGE:

@@ -1,4 +1,4 @@
-"""What happens in a year: who says what on which day, and what is asked about it. Pure; the same arguments, the same year.
+"""What happens in a year: who says what on which day, and what is asked about it. Pure: equal arguments, equal years.
 
 Conversations are told in turns, each spread over the whole year: so every quarter has some of each. Beside them each
 bank has facts that are corrected over and over, reminders that are forgotten, and secrets that are erased.
@@ -160,7 +160,9 @@ def _daily(story: Story, name: str, days: int, chance: random.Random) -> None:
         if day % 7 == 2:
             slot, marker = f"secret {day}", "".join(chance.choices("bcdfghjklmnpqrstvwxz", k=14))
             story.markers[slot] = marker
-            text = f"The password of the {chance.choice(PLACES)} is {marker}. " + "Nobody else may see it. " * 40
+            text = (
+                f"The password of the {chance.choice(PLACES)} is {marker}. " + "Nobody else may see it. " * 40
+            )
             here.told.append(Said(slot, text, session=f"secrets {day // 28}"))
             gone = day + (5 if day % 2 else 110)  # before it is archived, or after
             if gone < days - 1:

@@ -188,6 +188,8 @@ def holding(homes: Sequence[Path], needles: Sequence[bytes]) -> list[str]:
                 data = path.read_bytes()
                 low = data.lower()
                 found += [
-                    f"{path}: {needle[:20]!r}" for needle in needles if needle in data or needle.lower() in low
+                    f"{path}: {needle[:20]!r}"
+                    for needle in needles
+                    if needle in data or needle.lower() in low
                 ]
     return found

@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Callable, Container, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from muniment.base.clock import Clock
-from muniment.base.errors import StoreBusy
+from muniment.base.errors import StorageError, StoreBusy
 from muniment.base.ids import BankId, EntryId, VersionId
 from muniment.config import Settings
 from muniment.corpus import BankCorpus
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from muniment.recall.lexical import WordIndex
     from muniment.recall.vectors import VectorIndex
     from muniment.reranking import Reranking
+
+_TIDY_EVERY = 256  # writes between two looks at the indexes' tails
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,7 @@ class Bank:
         self._keys: dict[bytes, EpochKeys] = {}
         self._counted: Counted | None = None
         self._writes = 0  # depth of `write`
+        self._since_tidy = 0
         self.settled = (
             0  # by this process: 1, what erases ask was destroyed; 2, and what they lack was signed
         )
@@ -276,6 +279,23 @@ class Bank:
             found = VectorIndex(folder, BankVectors(self, model), dimension, model=model)
             self._vectors[model, dimension] = found
         return found
+
+    def freshen(self, index: WordIndex | VectorIndex) -> None:
+        """Let an index catch up before it is asked, and move its tail to disk where that has grown.
+
+        Whoever wrote may have had no index open, and whoever asks may be the only one who ever comes by.
+        """
+        index.refresh()
+        if index.grown:
+            with suppress(StorageError):  # what can't be written is kept in memory
+                index.maintain(index.SHORT_ROWS)
+
+    def wrote(self) -> None:
+        """Told of each write: now and then the indexes take in what came, so that no question waits for all of it."""
+        self._since_tidy += 1
+        if self._since_tidy >= _TIDY_EVERY:
+            self._since_tidy = 0
+            self.tidy()
 
     def tidy(self, *, force: bool = False) -> None:
         """Move the indexes' tails to disk where they have grown, or in any case."""

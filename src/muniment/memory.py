@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 Records = list[Record]  # `list` is a method of the class below
 Skills = list[Skill]
 
-_TIDY_EVERY = 256  # writes of one process between two looks at the index's tail
-
 
 class Memory(Care, PlaybookFace, ArchiveFace):
     """What one agent keeps and finds in one bank, with its own key. Made by `Agent.bank`.
@@ -57,7 +55,6 @@ class Memory(Care, PlaybookFace, ArchiveFace):
         asker = None if own is None else asking(own, key)
         self._reader = Reader(bank, key, names, asker or Asker(frozenset({key}), frozenset()))
         self._recaller = Recaller(bank, self._reader)
-        self._writes = 0
 
     def __repr__(self) -> str:
         return f"Memory({self.name!r}, {self.bank_id})"
@@ -135,9 +132,7 @@ class Memory(Care, PlaybookFace, ArchiveFace):
     def _remember(self, draft: Draft, *, old_epoch: bool) -> Remembered:
         self._settle()
         result = remember(self._bank, self._key, [draft], old_epoch=old_epoch)[0]
-        self._writes += 1
-        if self._writes % _TIDY_EVERY == 0:
-            self._bank.tidy()
+        self._bank.wrote()
         return result
 
     def remember_many(self, drafts: Sequence[Draft]) -> list[Remembered]:

@@ -144,7 +144,7 @@ def rank(
 
     `depth` is what words and meaning each bring in at least, where both are asked.
     """
-    bank.index.refresh()
+    bank.freshen(bank.index)
     if asked.only:
         then = bank.index.said_within(asked.spans)
         allow = then if allow is None else then[: len(allow)] & allow[: len(then)]
@@ -152,7 +152,7 @@ def rank(
         hits = bank.index.search(asked.text, limit, allow, past=past, context=context, spans=asked.spans).hits
         return [Ranked(scored.ord, scored.share, scored) for scored in hits]
     vectors = bank.vectors(bank.host.meaning.model, len(asked.vector))
-    vectors.refresh()
+    bank.freshen(vectors)
     if asked.mode == VECTOR:
         near = vectors.search(asked.vector, limit, allow, past)
         return [Ranked(one.ord, one.cosine, None, one.cosine) for one in near]

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
+from muniment.recall import follow
 from muniment.recall.corpus import Guarded
 from muniment.recall.follow import Follower
 from muniment.recall.segments import Array
@@ -28,6 +29,11 @@ class FollowingIndex(Generic[FollowerOf]):
         """Catches up with the corpus and with what other processes wrote; cheap when nothing moved."""
         with self._lock:
             self._follower.refresh()
+
+    @property
+    def grown(self) -> bool:
+        """Whether the tail, which is in memory and made again by every process, should go to the disk."""
+        return len(self._follower.tail) >= follow.TAIL_ROWS
 
     def maintain(self, budget: int | None = None) -> bool:
         """Writes the tail as a segment and merges segments where that is due.
