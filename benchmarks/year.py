@@ -100,8 +100,8 @@ def page(result: dict[str, Any]) -> str:
     mean, low, high = metrics.interval(pairs[:, 1] - pairs[:, 0])
     happened = ", ".join(f"{number:,} {what}" for what, number in sorted(result["happened"].items()))
     crowd = (
-        f"The same {len(pairs)} questions when they could first be answered and at the end, with all that came between: "
-        f"recall@10 {pairs[:, 0].mean():.3f} and {pairs[:, 1].mean():.3f}, a difference of {mean:+.3f} "
+        f"The same {len(pairs)} questions when they could first be answered and at the end, with all that came between:"
+        f" recall@10 {pairs[:, 0].mean():.3f} and {pairs[:, 1].mean():.3f}, a difference of {mean:+.3f} "
         f"[{low:+.3f}, {high:+.3f}]."
     )
     parts = [
