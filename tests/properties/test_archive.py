@@ -251,7 +251,7 @@ def test_trace_4_a_writer_can_not_archive_away_the_words_of_others() -> None:
         assert row is not None
         (true,) = wim.bank.opener(wim.key).remembered([row])
         assert true is not None
-        stub = to_bytes(stub_of(replace(true, text="a lie " * 40), row.author))
+        stub = to_bytes(stub_of(replace(true, text="a lie " * 40)))
         said = Archive(name, pointer_of(b"never stored"), bytes(32), stub)
         with wim.bank.write() as authority:
             _, seq = Writer(wim.bank, wim.key).commit_acts(authority, [said], replicas.clock.now_ms())

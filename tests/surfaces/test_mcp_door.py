@@ -263,7 +263,7 @@ print("loaded" if sys.modules.get("mcp") else "not loaded")
 def test_without_the_extra_the_door_is_absent_and_it_says_so(home: Path) -> None:
     """The others are served, and a line says what brings this one."""
     served_line, lacking, *rest = _check(home, "sys.modules['mcp'] = None")
-    assert re.match(r"would serve /healthz, /metrics, /sync/1, /rpc, / at ", served_line)
+    assert re.match(r"would serve /custody/1, /healthz, /metrics, /sync/1, /rpc, / at ", served_line)
     assert lacking == "/mcp needs the extra `mcp`: pip install 'muniment[mcp]'"
     assert rest == ["0", "not loaded"]
     assert absent(["/mcp"]) == ()
