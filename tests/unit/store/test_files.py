@@ -28,6 +28,7 @@ from muniment.base.errors import (
 )
 from muniment.base.ids import BankId, EntryId, VersionId, cid_of
 from muniment.store.base import Naming, NamingRow
+from muniment.store.looking import format_of
 from muniment.store.migrate import BANK, PEER, Kind
 from muniment.store.peer import PeerStore
 from muniment.store.sqlite import SqliteStore
@@ -411,6 +412,7 @@ def test_what_named_versions_by_whole_ids_does_so_by_numbers(tmp_path: Path) -> 
     world.store.close()
     as_format_2(tmp_path / BANK_FILE)
     store = SqliteStore.open(tmp_path / BANK_FILE)
+    assert format_of(tmp_path / BANK_FILE) == BANK.latest  # in the file itself, while it is open
     assert everything(store, world.maker) == before
     assert store.namings_by(entry.seq) == named
     assert store.namings([away, again]) == rows[:2]
