@@ -186,7 +186,7 @@ def course(
         parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2.5"/>')
         y = max(spots[-1][1], ends[-1] + 18 if ends else 0.0)  # names don't lie on each other
         ends.append(y)
-        parts.append(_text(spots[-1][0] + 10, y + 4, f"{name}, {line[-1][1]:.3g}{unit}"))
+        parts.append(_text(spots[-1][0] + 10, y + 4, f"{name}, {_said(line[-1][1])}{unit}"))
     return _page(width, height, about, parts)
 
 
@@ -194,3 +194,7 @@ def _step(most: float) -> float:
     """A round distance between lines of a grid of about five."""
     power = 10.0 ** math.floor(math.log10(most)) if most > 0 else 1.0
     return next(power * share for share in (0.2, 0.5, 1, 2) if most / (power * share) <= 5)
+
+
+def _said(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"

@@ -206,7 +206,9 @@ def upgrade(connections: Connections, kind: Kind) -> None:
             step = "It is as it was. Run `muniment check` with the version that wrote it."
             raise kept(f"{found}: {error.message}", step) from error
     with contextlib.suppress(StorageError):  # a reader of the past may hold it up: then it is done later
-        connections.link().run("PRAGMA wal_checkpoint(TRUNCATE)")  # who looks at the file alone sees its version
+        connections.link().run(
+            "PRAGMA wal_checkpoint(TRUNCATE)"
+        )  # who looks at the file alone sees its version
 
 
 def opened(path: Path, kind: Kind, *, busy_ms: int, make: bool) -> Connections:
