@@ -204,14 +204,6 @@ def test_documents_speak_of_the_product_alone(path: Path) -> None:
     assert re.search(r"[ \t]+$", text, re.MULTILINE) is None
 
 
-def test_every_document_is_in_the_index() -> None:
-    """`docs/index.md` leads to each page, and the list of decisions to each decision."""
-    index = (TOP / "docs" / "index.md").read_text("utf-8")
-    for path in sorted((TOP / "docs").rglob("*.md")):
-        name = str(path.relative_to(TOP / "docs"))
-        assert name == "index.md" or f"({name})" in index, f"docs/index.md does not lead to {name}"
-
-
 def test_decisions_say_what_was_rejected() -> None:
     """A decision without its rivals teaches nothing; the numbers have no gap."""
     paths = sorted((TOP / "docs" / "adr").glob("[0-9]*.md"))
@@ -245,6 +237,16 @@ def test_clauses_that_are_cited_exist() -> None:
     known = set(CLAUSE.findall((TOP / "docs" / "format.md").read_text("utf-8")))
     for path in [*(TOP / "src").rglob("*.py"), *(TOP / "tests").rglob("*.py"), *DOCUMENTS]:
         assert set(CLAUSE.findall(path.read_text("utf-8"))) <= known, f"{path.name} cites what is not there"
+
+
+def test_the_index_lists_each_page_once() -> None:
+    """Every page and decision stands in the index, once, and decisions in their order."""
+    index = (TOP / "docs" / "index.md").read_text("utf-8")
+    linked = re.findall(r"\]\(([\w/.-]+\.md)\)", index)
+    here = {path.relative_to(TOP / "docs").as_posix() for path in (TOP / "docs").rglob("*.md")} - {"index.md"}
+    assert sorted(name for name in linked if not name.startswith("..")) == sorted(here)
+    numbers = [int(number) for number in re.findall(r"^(\d+)\. \[", index, re.MULTILINE)]
+    assert numbers == list(range(1, len(numbers) + 1))
 
 
 def test_tests_that_are_named_exist() -> None:
