@@ -159,8 +159,8 @@ class PackRoom:
     def chunk(self, name: BlobName, number: int) -> Chunk | None:
         """One chunk of a pack; None where that is not here or damaged, and for payloads.
 
-        Once the pack was read whole, only the chunk is read. It is checked against the leaves of the pack that was verified, so no change of
-        the file since then goes unseen.
+        Once the pack was read whole, only the chunk is read, and checked against the leaves that were verified:
+        no change of the file since then goes unseen.
 
         Raises:
             LimitExceeded: There is no such chunk.
