@@ -185,7 +185,7 @@ def project(bank: Bank, row: EntryRow, *, settle: bool = True) -> None:
         if known and not _bears_out(bank, row, acts):
             project_all(bank)  # a stub said something else than the text that has come
             return
-        projector.entry(row, acts, settle=settle)
+        projector.entry(row, acts, settle=settle and not known)  # `withdraw` settles what is known
     if known and settle:
         projector.withdraw(row)
     if isinstance(acts, list):

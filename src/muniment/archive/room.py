@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from muniment.archive import pack as packs
 from muniment.archive import tree
 from muniment.archive.pack import Slot
-from muniment.archive.source import Chunk, Outline, chunk_of, outline_of
-from muniment.base.errors import BlobDamaged, MunimentError, RefusedPack, UnknownBlob
+from muniment.archive.source import Chunk, Outline, chunk_of
+from muniment.base.errors import BlobDamaged, LimitExceeded, MunimentError, RefusedPack, UnknownBlob
 from muniment.base.ids import BlobName, blob_text
+from muniment.base.limits import LIMITS
 from muniment.blobs.base import BlobStore
 from muniment.store.packs import PackIndex, PackRow
 
@@ -25,6 +26,9 @@ class PackRoom:
 
     def __init__(self, blobs: BlobStore, index: PackIndex, now_ms: Callable[[], int]) -> None:
         self.blobs, self.index, self._now = blobs, index, now_ms
+        self._trees: dict[
+            BlobName, tuple[int, list[bytes]]
+        ] = {}  # size and leaves of packs that are asked for
 
     def store(self, payloads: Sequence[tuple[BlobName, bytes]]) -> BlobName:
         """Put sealed payloads into one pack; it is on the disk, whole and indexed, when this returns.
@@ -139,6 +143,46 @@ class PackRoom:
         except (UnknownBlob, BlobDamaged):
             return None
 
+    def outline(self, name: BlobName) -> Outline | None:
+        """What is to be said of a pack or payload, read whole and verified; None where it is not here or damaged."""
+        self._trees.pop(name, None)
+        data = self.bytes_of(name)
+        if data is None:
+            return None
+        leaves = tree.leaves_of(data)
+        if self.index.pack(name) is not None:
+            for old in list(self._trees)[: 1 - LIMITS.pack_trees]:
+                self._trees.pop(old, None)
+            self._trees[name] = len(data), leaves
+        return Outline(len(data), tree.root_of(leaves))
+
+    def chunk(self, name: BlobName, number: int) -> Chunk | None:
+        """One chunk of a pack; None where that is not here or damaged, and for payloads.
+
+        Once the pack was read whole, only the chunk is read, and checked against the leaves that were verified:
+        no change of the file since then goes unseen.
+
+        Raises:
+            LimitExceeded: There is no such chunk.
+            UnknownBlob | BlobDamaged | StorageError: As their names say.
+        """
+        if name not in self._trees and self.index.pack(name) is not None:
+            self.outline(name)
+        known = self._trees.get(name)
+        if known is None:
+            return None
+        size, leaves = known
+        if not 0 <= number < len(leaves):
+            raise LimitExceeded("chunk", max(0, len(leaves) - 1), number)
+        data = self.blobs.read(name, number * tree.CHUNK, tree.chunk_length(size, number))
+        if tree.leaf_hash(data) != leaves[number]:
+            self._trees.pop(name, None)
+            raise BlobDamaged(
+                f"chunk {number} of the pack {blob_text(name)} is damaged",
+                "Fetch another copy from a peer; `muniment check` lists what is damaged.",
+            )
+        return Chunk(data, tree.path_of(leaves, number))
+
     def close(self) -> None:
         """Let go of files and connections."""
         self.index.close()
@@ -157,11 +201,12 @@ class RoomSource:
 
     def outline(self, blob: BlobName) -> Outline | None:
         """See `BlobSource`."""
-        data = self._data(blob)
-        return None if data is None else outline_of(data)
+        return self._room.outline(blob)
 
     def chunk(self, blob: BlobName, number: int) -> Chunk:
         """See `BlobSource`."""
+        if (found := self._room.chunk(blob, number)) is not None:
+            return found
         data = self._data(blob)
         if data is None:
             raise UnknownBlob(f"{self.name} has no blob {blob_text(blob)}", "Ask somebody else.")

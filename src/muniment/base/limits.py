@@ -72,6 +72,7 @@ class Limits:
     requests: int = 256  # strangers who ask for one bank, denied ones included
     request_note_chars: int = 200  # a stranger's own words
     request_ms: int = 7 * 24 * 3600 * 1000  # how long a request for access holds
+    pack_trees: int = 8  # packs whose chunk hashes a peer keeps at hand while it serves them
     stub_bytes: int = 4 * 1024 * 1024  # what an archived record's stub opens to
     payload_bytes: int = 5 * 1024 * 1024  # a sealed payload, and what it opens to
     pack_bytes: int = 16 * 1024 * 1024  # a pack, its directory included

@@ -6,6 +6,7 @@ import errno
 import io
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -17,17 +18,23 @@ import pytest
 
 import muniment
 from muniment.agent import Agent
+from muniment.archive import tree
 from muniment.archive.options import DAY_MS
+from muniment.archive.pack import pointer_of
 from muniment.archive.room import PackRoom, RoomSource
+from muniment.archive.source import chunk_of, outline_of
 from muniment.base.errors import (
     BlobDamaged,
     BlobStoreUnavailable,
     InvalidInput,
+    LimitExceeded,
     StoreFull,
     UnknownBlob,
     UnknownRecord,
 )
+from muniment.base.ids import BlobName
 from muniment.blobs import folder as folder_module
+from muniment.blobs.folder import FolderBlobs
 from muniment.blobs.memory import MemoryBlobs
 from muniment.peer import Peer
 from muniment.remembering import Draft
@@ -195,6 +202,34 @@ def test_a_damaged_pack_is_named_and_another_copy_taken(tmp_path: Path, agent: A
     peer.archive.sources.clear()
     assert agent.fetch("bergen").text == SAID
     assert ["1 of them lie in another pack too" in p.what for p in agent.check()] == [True]
+    room.close()
+
+
+def test_chunks_of_a_pack_are_read_alone_and_still_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once a pack was read whole each chunk costs its own bytes; one that was changed since is not served."""
+    blobs = FolderBlobs(tmp_path / "blobs")
+    room = PackRoom(blobs, PackIndex.open(tmp_path / "packs.db"), lambda: 0)
+    payload = random.Random(1).randbytes(3 * tree.CHUNK)
+    name = room.store([(pointer_of(payload), payload)])
+    data, source = blobs.get(name), RoomSource("ben", room)
+    said = source.outline(name)
+    assert said == outline_of(data)
+    whole: list[BlobName] = []
+    monkeypatch.setattr(blobs, "get", whole.append)
+    count = tree.chunk_count(len(data))
+    assert [RoomSource("ben", room).chunk(name, n) for n in range(count)] == [
+        chunk_of(data, n) for n in range(count)
+    ]
+    assert whole == []
+    with pytest.raises(LimitExceeded):
+        source.chunk(name, count)
+    (path,) = (tmp_path / "blobs").rglob("bafkr4i*")
+    path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    assert source.chunk(name, 0) == chunk_of(data, 0)
+    with pytest.raises(BlobDamaged):
+        source.chunk(name, count - 1)
     room.close()
 
 
