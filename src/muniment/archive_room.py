@@ -15,6 +15,7 @@ from muniment.platform.folders import PeerFolder
 if TYPE_CHECKING:
     from muniment.archive.room import PackRoom
     from muniment.archive.source import BlobSource
+    from muniment.bank import Bank
     from muniment.blobs.base import BlobStore
 
 INDEX, BLOBS = "packs.db", "blobs"
@@ -29,6 +30,7 @@ class ArchiveRoom:
         options: The `archive:` block of the settings.
         sources: Who may have blobs that are not here; filled by whoever connects peers.
         holders: Who has signed that it keeps blobs of this peer, as sources; asked after `sources`.
+        members: Whom a bank is synced with, as sources; asked last.
         receipts: How many other holders have signed that they keep a payload.
         lent: Names of packs that others have signed for, so that they are not written anew.
         held: Whether a pack is kept for somebody else, so that it is never collected.
@@ -40,6 +42,7 @@ class ArchiveRoom:
         self.options = options
         self.sources: list[BlobSource] = []
         self.holders: Callable[[], Sequence[BlobSource]] = tuple
+        self.members: Callable[[Bank], Sequence[BlobSource]] = lambda _: ()
         self.receipts: Callable[[bytes], int] = lambda _: 0
         self.lent: Callable[[], frozenset[bytes]] = frozenset
         self.held: Callable[[bytes], bool] = lambda _: False

@@ -15,7 +15,7 @@ from muniment.archive.custody_messages import read, write
 from muniment.base import codec
 from muniment.base.errors import Malformed, MunimentError, RefusedKey, SyncError
 from muniment.base.limits import LIMITS
-from muniment.custody_desk import CustodyDesk, knows, signer
+from muniment.custody_desk import CustodyDesk, admits, signer
 from muniment.identity import keys
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ class ChannelTalk:
 
     def __init__(self, desk: ChannelDesk, binding: bytes) -> None:
         self._desk, self._binding, self._key = desk, binding, b""
+        self._made: CustodyDesk | None = None  # for the first question of somebody who is let in
 
     @property
     def inside(self) -> bool:
@@ -60,7 +61,9 @@ class ChannelTalk:
             if not self._key:
                 return self._let_in(question)
             with self._desk.lock:
-                return CustodyDesk(self._desk.peer).answer(self._key, question)
+                if self._made is None:
+                    self._made = CustodyDesk(self._desk.peer)
+                return self._made.answer(self._key, question)
         except MunimentError:
             return write("no", why="this peer has trouble of its own")
 
@@ -74,15 +77,15 @@ class ChannelTalk:
             return write("no", why="that is no key")
         if not keys.verify(said["by"], said["sig"], codec.CALL, self._binding):
             return write("no", why="that key did not sign")
-        if not knows(self._desk.peer, said["by"]):
+        if not admits(self._desk.peer, said["by"]):
             return _STRANGER
         self._key = said["by"]
         return write("welcome")
 
 
 @contextmanager
-def channel(peer: Peer, address: str) -> Iterator[Ask]:
-    """A way to ask the holder at an address of iroh's.
+def channel(peer: Peer, address: str, me: bytes) -> Iterator[Ask]:
+    """A way for a key of this peer to ask the holder at an address of iroh's.
 
     Raises:
         MissingExtra: The extra `p2p` is not installed.
@@ -93,7 +96,6 @@ def channel(peer: Peer, address: str) -> Iterator[Ask]:
     from muniment.rounds import caller
     from muniment.sync.iroh import dial
 
-    me = peer.owner()
     with dial(address, caller(peer, me), PROTOCOL) as link:
 
         def ask(question: bytes) -> bytes:

@@ -13,6 +13,7 @@ from muniment.archive.room import RoomSource
 from muniment.base.errors import BlobDamaged, InputError, NotFound, Refused, SyncError, UnknownBlob
 from muniment.base.ids import BlobName
 from muniment.base.limits import LIMITS
+from muniment.payload_desk import Payloads, is_let_in
 from muniment.store.custody import Kept
 
 if TYPE_CHECKING:
@@ -30,18 +31,25 @@ def knows(peer: Peer, key: bytes) -> bool:
     return store is not None and any(row.owner == key for row in store.custody.allowed())
 
 
+def admits(peer: Peer, key: bytes) -> bool:
+    """Whether a key has anything to ask: an owner's, or that of a member of a shared bank."""
+    return knows(peer, key) or is_let_in(peer, key)
+
+
 class CustodyDesk:
-    """Answers owners. Whoever calls it has made sure that `key` asks."""
+    """Answers owners, and members of shared banks. Whoever calls it has made sure that `key` asks."""
 
     def __init__(self, peer: Peer) -> None:
         self._peer, self._room = peer, peer.archive
         self._store = peer.made_store().custody
-        self._key = peer.owner()
+        self._key, self._payloads = peer.owner(), Payloads(peer)
 
     def answer(self, key: bytes, question: bytes) -> bytes:
         """The answer to a question of a key; what is wrong with it is said, and nothing is kept then."""
         try:
             kind, said = read(question)
+            if kind in {"outline", "get"}:
+                return self._serve(kind, key, BlobName(said["blob"]), said.get("number"))
             if not knows(self._peer, key):
                 return write("no", why="this peer keeps nothing for that key")
             return self._answer(kind, key, said)
@@ -57,8 +65,6 @@ class CustodyDesk:
             return self._give(key, **said)
         if kind == "prove":
             return self._prove(key, said["said"])
-        if kind in {"outline", "get"}:
-            return self._serve(kind, key, BlobName(said["blob"]), said.get("number"))
         return write("no", why="that is no question")
 
     def _keep(self, key: bytes, blob: bytes, size: int, root: bytes, until: int) -> bytes:
@@ -117,11 +123,12 @@ class CustodyDesk:
         return write("proof", said=custody.to_bytes(proof))
 
     def _serve(self, kind: str, key: bytes, blob: BlobName, number: int | None) -> bytes:
-        """A blob, or a payload of one, goes to the owner for whom it is kept, and to nobody else."""
+        """A blob, or a payload of one, goes to the owner for whom it is kept; a payload also to members of its bank."""
         index = self._room.packs.index
         packs = [blob, *(place.pack for place in index.places(blob))]
         rows = [self._store.kept_one(key, pack) for pack in packs]
-        if not any(row is not None and row.receipt is not None for row in rows):
+        kept = knows(self._peer, key) and any(row is not None and row.receipt is not None for row in rows)
+        if not kept and not (index.places(blob) and self._payloads.may_have(key, blob)):
             return write("no", why="that blob is not kept here for that key")
         source = RoomSource("this peer", self._room.packs)
         if kind == "get" and number is not None:

@@ -13,6 +13,7 @@ from muniment.base.ids import BlobName
 
 if TYPE_CHECKING:
     from muniment.archive.source import BlobSource, Chunk, Outline
+    from muniment.bank import Bank
     from muniment.peer import Peer
 
 PATH, MEDIA_TYPE = "/custody/1", "application/vnd.muniment.custody"
@@ -41,17 +42,18 @@ def check_holder(address: str) -> str:
 
 
 @contextmanager
-def link_to(peer: Peer, address: str) -> Iterator[Ask]:
-    """A way to ask the holder at an address.
+def link_to(peer: Peer, address: str, key: bytes | None = None) -> Iterator[Ask]:
+    """A way to ask the holder at an address, by a key of this peer: its owner's unless another is given.
 
     Raises:
         InvalidInput: The address is of no use here.
         Unreachable: Nobody is there; over HTTP the first question says so.
     """
+    me = peer.owner() if key is None else key
     if address.startswith("iroh:"):
         from muniment.custody_channel import channel
 
-        with channel(peer, address) as ask:
+        with channel(peer, address, me) as ask:
             yield ask
         return
     if "://" not in address:
@@ -61,7 +63,7 @@ def link_to(peer: Peer, address: str) -> Iterator[Ask]:
     from muniment.rounds import caller
     from muniment.sync.http import HttpLink
 
-    with HttpLink(address, caller(peer, peer.owner()), PATH, MEDIA_TYPE) as link:
+    with HttpLink(address, caller(peer, me), PATH, MEDIA_TYPE) as link:
         yield lambda question: _patiently(link.ask, question)
 
 
@@ -108,8 +110,8 @@ def asked(ask: Ask, kind: str, due: Sequence[str], **fields: Any) -> tuple[str, 
 class HolderSource:
     """A holder as somebody whom blobs may be fetched from, over one link; see `BlobSource`."""
 
-    def __init__(self, peer: Peer, address: str) -> None:
-        self.name, self._peer = address, peer
+    def __init__(self, peer: Peer, address: str, key: bytes | None = None) -> None:
+        self.name, self._peer, self._key = address, peer, key
         self._open = ExitStack()
         self._ask: Ask | None = None
 
@@ -134,7 +136,7 @@ class HolderSource:
 
     def _link(self) -> Ask:
         if self._ask is None:
-            self._ask = self._open.enter_context(link_to(self._peer, self.name))
+            self._ask = self._open.enter_context(link_to(self._peer, self.name, self._key))
         return self._ask
 
 
@@ -169,5 +171,14 @@ def wire(peer: Peer) -> None:
         rows.sort(key=lambda row: row.alarm is not None)  # those that are in order are asked first
         return [HolderSource(peer, address) for address in dict.fromkeys(row.address for row in rows)]
 
+    def members(bank: Bank) -> list[BlobSource]:
+        from muniment.sharing import speakers
+
+        store = peer.standing_store()
+        routes = [] if store is None else store.others.routes(bank.id)
+        found = speakers(peer, bank) if routes else []
+        return [HolderSource(peer, route.address, key) for route in routes for key in found]
+
+    peer.archive.members = members
     peer.archive.receipts, peer.archive.held, peer.archive.holders = receipts, held, holders
     peer.archive.lent = lent

@@ -131,7 +131,7 @@ def _payload(bank: Bank, pointer: BlobName, progress: Progress | None) -> tuple[
     except (UnknownBlob, StorageError) as error:
         if isinstance(error, UnknownBlob) and room.packs.follow():  # packs that came by another way
             return _payload(bank, pointer, progress)
-        sources = [*room.sources, *room.holders()]
+        sources = [*room.sources, *room.holders(), *room.members(bank)]
         if not sources:
             raise
     return fetch(Download(pointer), sources, most=LIMITS.payload_bytes, progress=progress), True

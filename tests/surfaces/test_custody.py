@@ -230,7 +230,9 @@ def cut(monkeypatch: pytest.MonkeyPatch, every: int, *, heard: bool) -> Iterator
     count = [0]
 
     @contextmanager
-    def link(peer: muniment.Peer, address: str) -> Iterator[Callable[[bytes], bytes]]:
+    def link(
+        peer: muniment.Peer, address: str, _key: bytes | None = None
+    ) -> Iterator[Callable[[bytes], bytes]]:
         with link_to(peer, address) as ask:
 
             def lossy(question: bytes) -> bytes:

@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Route
 
 from muniment.base.errors import MunimentError, NotPermitted, Overloaded, Refused
 from muniment.base.limits import LIMITS
-from muniment.custody_desk import CustodyDesk, knows
+from muniment.custody_desk import CustodyDesk, admits
 from muniment.custody_keeper import Kept
 from muniment.custody_links import MEDIA_TYPE, PATH, alarms
 from muniment.identity.did import parse_did
@@ -83,7 +83,7 @@ class CustodyDoor:
             return _words(503, "this peer has trouble of its own", {"retry-after": "5"})
 
     def _admit(self, key: bytes) -> None:
-        if not knows(self._house.peer, key):
+        if not admits(self._house.peer, key):
             raise NotPermitted("this peer keeps nothing for that key", "See `muniment custody accept`.")
 
     def _told(self, kept: Kept) -> None:
