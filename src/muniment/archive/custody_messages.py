@@ -9,7 +9,8 @@
 | `outline` blob | `described` size, root |
 | `get` blob, number | `chunk` data, path |
 
-`no` with a reason answers any of them. Who asks is known from the transport, or from `hello`. All bytes are hostile.
+`outline` and `get` are also for members of a bank whose archive acts name the payload. `no` with a reason answers any
+of them. Who asks is known from the transport, or from `hello`. All bytes are hostile.
 """
 
 from __future__ import annotations
