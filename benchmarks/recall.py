@@ -17,11 +17,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from benchmarks import carriers, common, contenders, metrics, plots, precision, quality, rivals, sets
+from benchmarks import carriers, common, contenders, metrics, pages, plots, precision, quality, rivals, sets
 
-TOP = Path(__file__).resolve().parent.parent
-PAGE, IMAGES = TOP / "docs" / "benchmarks.md", TOP / "docs" / "images"
-BEGIN, END = "<!-- recall: begin -->", "<!-- recall: end -->"
 STEP = 5  # of a quick run
 RIVALS = {"mem0ai": "mem0", "inspeximus": "inspeximus"}  # distribution -> module
 VERSIONS = ("bm25s", "langgraph", "langgraph-checkpoint", "onnxruntime", "tokenizers")
@@ -237,15 +234,8 @@ def picture(result: dict[str, Any]) -> str:
 
 def write_docs(result: dict[str, Any]) -> None:
     """Put the tables between their marks in the page, and the plot beside it."""
-    text = PAGE.read_text("utf-8")
-    before, _, rest = text.partition(BEGIN)
-    _, found, after = rest.partition(END)
-    if not found:
-        raise SystemExit(f"{PAGE} has no {BEGIN} … {END}")
     image = "![recall@10 by data set and contender, with 95 % intervals](images/recall.svg)"
-    PAGE.write_text(f"{before}{BEGIN}\n\n{image}\n\n{page(result)}\n\n{END}{after}", "utf-8")
-    IMAGES.mkdir(exist_ok=True)
-    (IMAGES / "recall.svg").write_text(picture(result), "utf-8")
+    pages.rewrite("recall", f"{image}\n\n{page(result)}", {"recall.svg": picture(result)})
 
 
 def main() -> int:

@@ -20,13 +20,11 @@ from typing import Any
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
-from benchmarks import banks, common, memory, plots, speed  # noqa: E402
-from benchmarks.recall import IMAGES, PAGE  # noqa: E402
+from benchmarks import banks, common, memory, pages, plots, speed  # noqa: E402
 
 import muniment  # noqa: E402
 
 LIMIT = 10
-BEGIN, END = "<!-- scale: begin -->", "<!-- scale: end -->"
 NAMES = ("words", "words and meaning", "SQLite FTS5")
 
 
@@ -102,14 +100,8 @@ def main() -> int:
     if options.json is not None:
         options.json.write_text(json.dumps(result, indent=1), "utf-8")
     if options.write_docs:
-        before, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
-        _, found, after = rest.partition(END)
-        if not found:
-            raise SystemExit(f"{PAGE} has no {BEGIN} … {END}")
         image = "![Time of a recall by the size of the bank](images/scale.svg)"
-        PAGE.write_text(f"{before}{BEGIN}\n\n{image}\n\n{page(result)}\n\n{END}{after}", "utf-8")
-        IMAGES.mkdir(exist_ok=True)
-        (IMAGES / "scale.svg").write_text(picture(result), "utf-8")
+        pages.rewrite("scale", f"{image}\n\n{page(result)}", {"scale.svg": picture(result)})
     print(common.machine_line() + "\n\n" + page(result))
     return 0
 

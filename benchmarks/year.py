@@ -18,11 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks import common, metrics, plots, year_story
-from benchmarks.recall import IMAGES, PAGE
+from benchmarks import common, metrics, pages, plots, year_story
 from benchmarks.year_life import Life, Pace
 
-BEGIN, END = "<!-- year: begin -->", "<!-- year: end -->"
 QUICK = Pace(days=42, sample=7, policy=3, older_than=10, desk_crash=4, laptop_crash=11, guest=20,
              rekey=10, offline=(12, 2), care=14)  # fmt: skip
 KINDS = ("bank", "index", "packs", "other")  # of bytes that grow; SQLite's logs don't
@@ -144,18 +142,11 @@ def pictures(result: dict[str, Any]) -> dict[str, str]:
 
 def write(result: dict[str, Any], folder: Path) -> list[Path]:
     """Put the plots into a folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, svg in pictures(result).items():
-        (folder / name).write_text(svg, "utf-8")
-    return [folder / name for name in pictures(result)]
+    return pages.draw(folder, pictures(result))
 
 
 def write_docs(result: dict[str, Any]) -> None:
     """Rewrite tables and plots of `docs/benchmarks.md`."""
-    before, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
-    _, found, after = rest.partition(END)
-    if not found:
-        raise SystemExit(f"{PAGE} has no {BEGIN} … {END}")
     about = {
         "recall": "recall@10",
         "time": "Time of a recall",
@@ -163,8 +154,7 @@ def write_docs(result: dict[str, Any]) -> None:
         "memory": "Memory",
     }
     images = "\n\n".join(f"![{text} over a year](images/year-{name}.svg)" for name, text in about.items())
-    PAGE.write_text(f"{before}{BEGIN}\n\n{images}\n\n{page(result)}\n\n{END}{after}", "utf-8")
-    write(result, IMAGES)
+    pages.rewrite("year", f"{images}\n\n{page(result)}", pictures(result))
 
 
 def main() -> int:

@@ -66,12 +66,17 @@ class ArchiveRoom:
                 self.folder.make()
                 path = self.folder.path / INDEX
                 fresh = not path.exists()
-                self._packs = PackRoom(self._open(), PackIndex.open(path), self._clock.now_ms)
+                self._packs = PackRoom(self.open_blobs(), PackIndex.open(path), self._clock.now_ms)
                 if fresh:
                     self._packs.follow()
             return self._packs
 
-    def _open(self) -> BlobStore:
+    def open_blobs(self) -> BlobStore:
+        """The place of the packs, without the index that `packs` makes.
+
+        Raises:
+            MissingExtra | InvalidInput | StorageError: The settings name a store that can't be opened.
+        """
         if self._blobs is not None:
             return self._blobs
         if self.options.store == FOLDER:

@@ -6,7 +6,6 @@ both endpoints' keys stand: what was signed for one channel is worth nothing in 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -15,7 +14,7 @@ from muniment.archive.custody_messages import read, write
 from muniment.base import codec
 from muniment.base.errors import Malformed, MunimentError, RefusedKey, SyncError
 from muniment.base.limits import LIMITS
-from muniment.custody_desk import CustodyDesk, admits, signer
+from muniment.custody_desk import SharedDesk, admits, signer
 from muniment.identity import keys
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ class ChannelDesk:
     most = LIMITS.custody_message_bytes
 
     def __init__(self, peer: Peer) -> None:
-        self.peer, self.lock = peer, threading.Lock()  # one pack in memory at a time
+        self.peer, self.desk = peer, SharedDesk(peer)
 
     def talk(self, binding: bytes) -> ChannelTalk:
         """A conversation over the channel of that binding."""
@@ -48,7 +47,6 @@ class ChannelTalk:
 
     def __init__(self, desk: ChannelDesk, binding: bytes) -> None:
         self._desk, self._binding, self._key = desk, binding, b""
-        self._made: CustodyDesk | None = None  # for the first question of somebody who is let in
 
     @property
     def inside(self) -> bool:
@@ -60,10 +58,7 @@ class ChannelTalk:
         try:
             if not self._key:
                 return self._let_in(question)
-            with self._desk.lock:
-                if self._made is None:
-                    self._made = CustodyDesk(self._desk.peer)
-                return self._made.answer(self._key, question)
+            return self._desk.desk.answer(self._key, question)
         except MunimentError:
             return write("no", why="this peer has trouble of its own")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any
 
 from muniment.archive import custody, tree
@@ -34,6 +35,24 @@ def knows(peer: Peer, key: bytes) -> bool:
 def admits(peer: Peer, key: bytes) -> bool:
     """Whether a key has anything to ask: an owner's, or that of a member of a shared bank."""
     return knows(peer, key) or is_let_in(peer, key)
+
+
+class SharedDesk:
+    """A desk of a serving peer, for all who ask at one door: one pack in memory at a time.
+
+    It is made for the first who is let in: looking makes nothing.
+    """
+
+    def __init__(self, peer: Peer) -> None:
+        self._peer, self._lock = peer, threading.Lock()
+        self._desk: CustodyDesk | None = None
+
+    def answer(self, key: bytes, question: bytes) -> bytes:
+        """The answer to a question of a key that was let in; see `CustodyDesk.answer`."""
+        with self._lock:
+            if self._desk is None:
+                self._desk = CustodyDesk(self._peer)
+            return self._desk.answer(key, question)
 
 
 class CustodyDesk:
@@ -124,11 +143,11 @@ class CustodyDesk:
 
     def _serve(self, kind: str, key: bytes, blob: BlobName, number: int | None) -> bytes:
         """A blob, or a payload of one, goes to the owner for whom it is kept; a payload also to members of its bank."""
-        index = self._room.packs.index
-        packs = [blob, *(place.pack for place in index.places(blob))]
+        places = self._room.packs.index.places(blob)
+        packs = [blob, *(place.pack for place in places)]
         rows = [self._store.kept_one(key, pack) for pack in packs]
         kept = knows(self._peer, key) and any(row is not None and row.receipt is not None for row in rows)
-        if not kept and not (index.places(blob) and self._payloads.may_have(key, blob)):
+        if not kept and not (places and self._payloads.may_have(key, blob)):
             return write("no", why="that blob is not kept here for that key")
         source = RoomSource("this peer", self._room.packs)
         if kind == "get" and number is not None:

@@ -18,15 +18,13 @@ from muniment.doctor_home import REPAIR
 from muniment.heads import forked
 from muniment.identity.did import to_did
 from muniment.ledger.levels import ADMIN, READ
-from muniment.recall.manifest import Manifest
+from muniment.recall.manifest import BACKLOG, TAIL_ROWS, Manifest
 from muniment.store.base import Verdict, Watermark
 from muniment.store.looking import damage, look_at_bank
 from muniment.store.peer import AgentRow, BankRow, PeerStore
 from muniment.store.sqlite import SqliteStore
 
 _MOST = 1000  # of a kind that are counted; more are "1000 or more"
-_MADE = 512  # rows from which on an index is on the disk
-_BEHIND = 4096  # rows that a new process catches up with in no time
 _BACK_MS = 60_000  # a clock that was set back by less is corrected by the network every day
 _ERASED = 2000  # erased versions whose bodies are looked for at each look
 
@@ -126,7 +124,7 @@ def _some(count: int) -> str:
 
 def _index(ward: Ward, _: int) -> Iterator[Finding]:
     folder, mark = _folder(ward), ward.store.watermark()
-    said = _behind(folder, mark, mark.last_ord > _MADE)
+    said = _behind(folder, mark, mark.last_ord > TAIL_ROWS)
     if said is not None:
         yield Finding("index", WARN, f"the word index {said}", REPAIR, ward.name, True)
     for part in sorted(folder.with_name(f"{folder.name}.vectors").glob("*")):
@@ -153,7 +151,7 @@ def _behind(folder: Path, mark: Watermark, needed: bool) -> str | None:
     if found.generation != mark.generation:
         return "is of tables that were made anew since"
     behind = mark.last_ord - found.last_ord
-    return f"is {behind} memories behind" if behind > _BEHIND else None
+    return f"is {behind} memories behind" if behind > BACKLOG else None
 
 
 def _vectors(ward: Ward, now: int) -> Iterator[Finding]:

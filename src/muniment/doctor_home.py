@@ -188,18 +188,21 @@ def _leftovers(home: Path) -> Iterator[Finding]:
         yield Finding("leftover", WARN, said, REPAIR, mends=True)
 
 
+def _databases(home: Path) -> list[tuple[Path, Kind]]:
+    """The files that SQLite keeps, as far as they should be there, and what each is."""
+    return [(home / "peer.db", PEER), *((path, BANK) for path in sorted((home / "banks").glob("*.db")))]
+
+
 def long_logs(home: Path) -> list[tuple[Path, Kind]]:
     """Database files with a log beside them that is longer than it should be."""
-    kinds = {"peer.db": PEER}
-    places = [home / "peer.db", *(home / "banks").glob("*.db")]
     found = []
-    for place in places:
+    for place, kind in _databases(home):
         try:
             size = place.with_name(place.name + "-wal").stat().st_size
         except OSError:
             continue
         if size > LIMITS.log_long_bytes:
-            found.append((place, kinds.get(place.name, BANK)))
+            found.append((place, kind))
     return found
 
 
@@ -211,10 +214,7 @@ def _logs(home: Path) -> Iterator[Finding]:
 
 def formats(home: Path) -> Iterator[Finding]:
     """Files of an older schema, which a repair brings up to date, and of a newer one."""
-    for place, kind in [
-        (home / "peer.db", PEER),
-        *((p, BANK) for p in sorted((home / "banks").glob("*.db"))),
-    ]:
+    for place, kind in _databases(home):
         if not place.exists():
             continue
         try:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 from muniment.archive.options import DAY_MS, FOLDER
 from muniment.archive_room import BLOBS, INDEX, ArchiveRoom
 from muniment.base.errors import MunimentError
 from muniment.base.ids import BankId, BlobName, cid_text
-from muniment.blobs.base import BlobStore
 from muniment.custody_views import status_of
 from muniment.diagnosis import FAIL, OK, WARN, Finding
 from muniment.doctor_banks import Ward, span
@@ -135,7 +133,7 @@ def _unlisted(room: ArchiveRoom, released: int) -> Iterator[Finding]:
         yield Finding("archive", FAIL, said, REPAIR, mends=True)
         return
     try:
-        blobs = open_blobs(room)
+        blobs = room.open_blobs()
         next(iter(blobs.list()), None)  # does it answer at all?
     except MunimentError as error:
         yield Finding("archive", FAIL, error.message, error.next_step)
@@ -143,23 +141,8 @@ def _unlisted(room: ArchiveRoom, released: int) -> Iterator[Finding]:
         yield Finding("archive", OK, f"nothing is archived yet; packs will lie at {blobs.place}")
 
 
-def open_blobs(room: ArchiveRoom) -> BlobStore:
-    """The place of the packs, without the index that `room.packs` would make.
-
-    Raises:
-        MissingExtra | InvalidInput | StorageError: The settings name a store that can't be opened.
-    """
-    if room.options.store == FOLDER:
-        from muniment.blobs.folder import FolderBlobs
-
-        return FolderBlobs(Path(room.folder.path) / BLOBS)
-    from muniment.blobs.object_store import ObjectBlobs
-
-    return ObjectBlobs(room.options.store, room.options.options)
-
-
 def _packs(room: ArchiveRoom, index: PackIndex) -> Iterator[Finding]:
-    blobs = open_blobs(room)
+    blobs = room.open_blobs()
     packs, payloads, size = index.figures()
     missing = [row for row in index.packs()[:_ASKED] if not blobs.has(row.name)]
     if not packs:

@@ -50,7 +50,7 @@ def _formats(peer: Peer) -> Iterator[Mended]:
     """Opening a file brings it up to date, with a copy of the older one beside it."""
     old = [finding.about for finding in formats(peer.home) if finding.mends]
     peer.standing_store()
-    for bank in _banks(peer):
+    for bank, _ in _named(peer):
         bank.store.figures()
     for name in old:
         yield Mended("format", name, f"{name} is up to date; the copy beside it is the one from before")
@@ -123,10 +123,6 @@ def _sync(peer: Peer) -> Iterator[Mended]:
                 done, said = False, error.message
             said = "is the same at both ends now" if done else f"was not synced: {said}"
             yield Mended("outbox", route.address, f"{row.name} {said}", done=done)
-
-
-def _banks(peer: Peer) -> Iterator[Bank]:
-    return (bank for bank, _ in _named(peer))
 
 
 def _named(peer: Peer) -> Iterator[tuple[Bank, str]]:

@@ -79,22 +79,21 @@ def _lines(bank: Bank, reader: Reader, stream: IO[bytes], progress: Tick | None)
     order = sorted((row.at, row.act, row.ord) for row in bank.store.versions_after(0, total))
     stream.write(jsonl.header(reader.bank_text, bank.host.clock.now_ms()))
     count = 0
-    for row, record in _records(bank, reader, [number for _, _, number in order]):
+    for row, record in _records(bank, reader, [number for *_, number in order], total, progress):
         stream.write(jsonl.write_line(_line(record, row.at)))
         count += 1
-        if progress and count % _CHUNK == 0:
-            progress(count, total)
-    if progress:
-        progress(total, total)
     return count
 
 
-def _records(bank: Bank, reader: Reader, order: Sequence[int]) -> Iterator[tuple[VersionRow, Record]]:
-    """These versions as far as their words can be read, whole, in this order.
+def _records(
+    bank: Bank, reader: Reader, order: Sequence[int], total: int, progress: Tick | None
+) -> Iterator[tuple[VersionRow, Record]]:
+    """These versions as far as their words can be read, whole, in this order; what was taken is told of.
 
     Raises:
         UnknownBlob: A text is in the archive and not in reach.
     """
+    count = 0
     for start in range(0, len(order), _CHUNK):
         rows = bank.store.versions(order[start : start + _CHUNK])
         kept = [row for row in rows if row.state not in {State.ERASED, State.VOID}]
@@ -106,6 +105,11 @@ def _records(bank: Bank, reader: Reader, order: Sequence[int]) -> Iterator[tuple
                     "Bring the blob store back, or fetch it (`muniment fetch`), then export again.",
                 )
             yield row, record
+            count += 1
+            if progress and count % _CHUNK == 0:
+                progress(count, total)
+    if progress:
+        progress(total, total)
 
 
 def _line(record: Record, at: int) -> jsonl.Line:
@@ -157,7 +161,7 @@ def _page(bank: Bank, reader: Reader, name: str, stream: IO[bytes], progress: Ti
     stream.write(page.opening(f"Memory of {name}", _about(bank, reader, places)))
     by_ord = {place.ord: place for place in places}
     count, before = 0, (-1, -1)
-    for row, record in _records(bank, reader, list(by_ord)):
+    for row, record in _records(bank, reader, list(by_ord), len(places), progress):
         here = by_ord[row.ord].section, row.session
         if here[0] != before[0]:
             stream.write(page.heading(page.SECTIONS[here[0]]))
@@ -166,10 +170,6 @@ def _page(bank: Bank, reader: Reader, name: str, stream: IO[bytes], progress: Ti
         before = here
         stream.write((page.turn if here[0] == page.TALK else page.memory)(_line(record, row.at)))
         count += 1
-        if progress and count % _CHUNK == 0:
-            progress(count, len(places))
-    if progress:
-        progress(len(places), len(places))
     return count
 
 

@@ -20,8 +20,7 @@ from muniment.recall.files import Piece
 from muniment.recall.manifest import Manifest
 from muniment.recall.segments import Array
 
-TAIL_ROWS = 512  # from here on maintenance turns the tail into a segment
-BACKLOG = 4096  # more rows than this to catch up with go straight into segments
+TAIL_ROWS, BACKLOG = manifest.TAIL_ROWS, manifest.BACKLOG
 FAN_OUT = 4  # segments of a size that are merged into one of the next
 DEAD_SHARE = 4  # a segment with one row in so many out of place is rewritten
 PICKED = 1024  # rows asked for at a time

@@ -20,6 +20,8 @@ except ImportError:  # a system without flock: one process maintains at a time b
 NAME = "manifest"
 LOCK = "lock"
 FORMAT = 1
+TAIL_ROWS = 512  # from here on maintenance turns the tail into a segment
+BACKLOG = 4096  # more rows than this to catch up with go straight into segments
 
 Signature = tuple[int, int, int]
 

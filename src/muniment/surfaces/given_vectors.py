@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from muniment.base.errors import EmbedderUnavailable, InvalidInput
-from muniment.embed.base import Shape
+from muniment.embed.base import Shape, Shaped
 
 if TYPE_CHECKING:
     from muniment.embed.base import Vectors
 
 
-class GivenVectors:
+class GivenVectors(Shaped):
     """An embedder that answers with the vector it was handed, once.
 
     Args:
@@ -28,16 +28,6 @@ class GivenVectors:
             raise InvalidInput(f"not the name of a model: {model[:80]!r}", "Write `<provider>/<model>`.")
         self._shape = Shape(f"{provider}/{name}")
         self._next: Vectors | None = None
-
-    @property
-    def name(self) -> str:
-        """`<provider>/<model>`."""
-        return self._shape.name
-
-    @property
-    def dimension(self) -> int | None:
-        """As the first vector had it."""
-        return self._shape.dimension
 
     def hand(self, vector: Sequence[float]) -> None:
         """The vector of the text or question that comes next.

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks import carriers, contenders, quality, recall, rival_worker, rivals, sets
+from benchmarks import carriers, contenders, pages, quality, recall, rival_worker, rivals, sets
 
 
 @pytest.fixture
@@ -54,9 +54,10 @@ def test_the_page_tells_all_figures(result):
 def test_the_documents_are_rewritten_between_the_marks(result, tmp_path: Path, monkeypatch):
     """What stands around stays, and twice is once."""
     page = tmp_path / "benchmarks.md"
-    page.write_text(f"before\n\n{recall.BEGIN}\n\nold\n\n{recall.END}\n\nafter\n", "utf-8")
-    monkeypatch.setattr(recall, "PAGE", page)
-    monkeypatch.setattr(recall, "IMAGES", tmp_path / "images")
+    begin, end = pages.marks("recall")
+    page.write_text(f"before\n\n{begin}\n\nold\n\n{end}\n\nafter\n", "utf-8")
+    monkeypatch.setattr(pages, "PAGE", page)
+    monkeypatch.setattr(pages, "IMAGES", tmp_path / "images")
     recall.write_docs(result)
     once = page.read_text("utf-8")
     assert once.startswith("before\n")
@@ -71,11 +72,12 @@ def test_the_documents_are_rewritten_between_the_marks(result, tmp_path: Path, m
         recall.write_docs(result)
 
 
-def test_the_page_of_the_project_has_the_marks():
+@pytest.mark.parametrize("name", ["recall", "scale", "year"])
+def test_the_page_of_the_project_has_the_marks(name: str):
     """Else the command could not write."""
-    text = recall.PAGE.read_text("utf-8")
-    assert text.count(recall.BEGIN) == text.count(recall.END) == 1
-    assert text.index(recall.BEGIN) < text.index(recall.END)
+    text, (begin, end) = pages.PAGE.read_text("utf-8"), pages.marks(name)
+    assert text.count(begin) == text.count(end) == 1
+    assert text.index(begin) < text.index(end)
 
 
 def test_the_library_may_give_nothing(bank, tmp_path: Path):

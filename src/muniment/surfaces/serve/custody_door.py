@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Iterator, Sequence
 
 from starlette.requests import Request
@@ -12,7 +11,7 @@ from starlette.routing import BaseRoute, Route
 
 from muniment.base.errors import MunimentError, NotPermitted, Overloaded, Refused
 from muniment.base.limits import LIMITS
-from muniment.custody_desk import CustodyDesk, admits
+from muniment.custody_desk import SharedDesk, admits
 from muniment.custody_keeper import Kept
 from muniment.custody_links import MEDIA_TYPE, PATH, alarms
 from muniment.identity.did import parse_did
@@ -29,8 +28,7 @@ class CustodyDoor:
 
     def __init__(self, house: House) -> None:
         self._house = house
-        self._lock = threading.Lock()  # one pack in memory at a time
-        self._desk: CustodyDesk | None = None  # made for the first who was accepted: looking makes nothing
+        self._desk = SharedDesk(house.peer)
         self._upkeep = Upkeep(house.peer, self._told) if house.first else None
         house.metrics.gauge("muniment_custody_alarms", "Receipts that do not count.", self._alarms)
         house.metrics.gauge(
@@ -68,10 +66,7 @@ class CustodyDoor:
 
             def answer() -> bytes:
                 claim = self._house.signed(parts, headers, self._admit)
-                with self._lock:
-                    if self._desk is None:
-                        self._desk = CustodyDesk(self._house.peer)
-                    return self._desk.answer(claim.key, parts.body)
+                return self._desk.answer(claim.key, parts.body)
 
             return Response(await self._house.run(keyid.encode(), answer), media_type=MEDIA_TYPE)
         except Overloaded as error:
