@@ -89,32 +89,26 @@ def ask(bank: Bank, text: str, mode: str | None, dates: str | None = None) -> As
         choice(dates, DATES, "dates")
     if not text.strip():
         return Asked(text, RECENT)
+    from muniment.recall.dates import later, spans
     from muniment.recall.events import event_in
 
     dates = dates or bank.host.settings.dates
     asked = _ask(bank, text, mode)
     if dates == "off":
         return asked
-    named = named_times(text, bank.host.clock.now_ms(), wide=False)
+    named = spans(text, bank.host.clock.now_ms())
     if dates == "filter":
         return replace(asked, spans=named, only=bool(named))
     if named:
-        return replace(asked, spans=_widened(named), named=named)
+        return replace(asked, spans=later(named), named=named)
     return replace(asked, event=event_in(text))
 
 
-def named_times(text: str, now_ms: int, *, wide: bool = True) -> tuple[Span, ...]:
-    """The times that a question names; `wide`: with the days after, in which they are still told of."""
-    from muniment.recall.dates import spans
+def named_times(text: str, now_ms: int) -> tuple[Span, ...]:
+    """The times that a question names, with the days after, in which they are still told of."""
+    from muniment.recall.dates import later, spans
 
-    found = spans(text, now_ms)
-    return _widened(found) if wide else found
-
-
-def _widened(found: tuple[Span, ...]) -> tuple[Span, ...]:
-    from muniment.recall.dates import later
-
-    return later(found)
+    return later(spans(text, now_ms))
 
 
 def _ask(bank: Bank, text: str, mode: str | None) -> Asked:
